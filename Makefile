@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help install demo test test-all lint format bench bench-solver clean
+
+help:  ## what one can type
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
+
+install: $(READY)  ## make .venv and install everything from constraints.txt
+
+# torch is pinned by constraints.txt and named here so that pip resolves it first.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,minilm,dev]'
+	@touch $@
+
+lint: $(READY)  ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint  ## lint, types and the fast tests
+	$(BIN)/pytest -m "not slow"
+
+test-all: lint  ## everything, also what takes minutes
+	$(BIN)/pytest
+
+bench: bench-solver  ## every benchmark; results in benchmarks/results/
+
+bench-solver: $(READY)  ## the paper's solver and ours, side by side
+	$(BIN)/python -m benchmarks.solver
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

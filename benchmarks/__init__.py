@@ -1,0 +1,1 @@
+"""Opt-in benchmarks: peers and project in the same run, quality beside time, results as JSON."""

@@ -1,0 +1,101 @@
+"""The nouns users meet: Document, Query, Hit, Addition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from incdsi.errors import InvalidDocument
+
+MetadataValue = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A piece of text with an id; `metadata` holds plain values to filter on.
+
+    >>> Document(id="boots-18", text="Waterproof boots.", metadata={"lang": "en"}).id
+    'boots-18'
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, MetadataValue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not self.id:
+            raise InvalidDocument(f"expected a document id of at least one character, found {self.id!r}")
+        for name in ("text", "title"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise InvalidDocument(
+                    f"document {self.id!r}: expected {name} to be a string, found {type(value).__name__}"
+                )
+        object.__setattr__(self, "metadata", MappingProxyType(_checked(self.id, self.metadata)))
+
+    @property
+    def content(self) -> str:
+        """Title and text together: what is embedded and what is searched by words."""
+        return f"{self.title}\n{self.text}".strip() if self.title else self.text.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A text that should find a document; `generated` when no person wrote it."""
+
+    text: str
+    document_id: str
+    generated: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise InvalidDocument(
+                f"query for document {self.document_id!r}: expected a text of at least one character, "
+                f"found {self.text!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One search result; `rank` counts from 1."""
+
+    document_id: str
+    score: float
+    rank: int
+    document: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addition:
+    """What adding one document did.
+
+    `margin` is the least lead over the best rival among its queries (negative: a query is lost),
+    `conflicts` the ids of documents it now threatens, `seconds` the time of each step.
+    """
+
+    document_id: str
+    status: str
+    margin: float
+    conflicts: tuple[str, ...]
+    seconds: Mapping[str, float]
+
+
+def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+    if not isinstance(metadata, Mapping):
+        raise InvalidDocument(
+            f"document {document_id!r}: expected metadata to be a mapping, found {type(metadata).__name__}"
+        )
+    for key, value in metadata.items():
+        if not isinstance(key, str):
+            raise InvalidDocument(f"document {document_id!r}: expected metadata names as strings, found {key!r}")
+        if not isinstance(value, str | int | float | bool | None):
+            raise InvalidDocument(
+                f"document {document_id!r}: expected metadata {key!r} to be a string, number, boolean or null, "
+                f"found {type(value).__name__}; flatten it first"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidDocument(f"document {document_id!r}: expected metadata {key!r} to be finite, found {value}")
+    return dict(metadata)

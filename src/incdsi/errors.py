@@ -1,0 +1,108 @@
+"""Every exception incdsi raises on purpose.
+
+IncDSIError
+├── InvalidInput (ValueError)            an argument that cannot be right
+│   ├── InvalidDocument                  a document without id, text or usable metadata
+│   ├── InvalidProblem                   arrays the solver cannot work with
+│   ├── InvalidHyperparameters           a weight or margin out of range
+│   └── InvalidFile                      a file or line that cannot be read; carries path and line
+├── UnknownDocument (KeyError)           an id that is not there
+├── DuplicateDocument (ValueError)       an id that is there already, or twice in one batch
+├── VersionConflict (RuntimeError)       somebody changed the index since `if_version`
+├── ModelNotFound (LookupError)          no encoder under that name, folder or package
+├── EncoderMismatch (ValueError)         another encoder than the index was built with
+├── MissingExtra (ImportError)           an optional part that is not installed
+├── IndexLocked (RuntimeError)           another process is writing
+├── IndexNotFound (FileNotFoundError)    no index in that folder
+├── UnsupportedFormat (RuntimeError)     an index written by a newer incdsi
+├── CorruptStore (RuntimeError)          the store is damaged; restore a backup
+└── DiskFull (OSError)                   no room left; nothing of the change was kept
+
+Wording: what was expected, what was found, what to do.
+"""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+
+class IncDSIError(Exception):
+    """Base of everything incdsi raises on purpose."""
+
+
+class InvalidInput(IncDSIError, ValueError):
+    """An argument that cannot be right."""
+
+
+class InvalidDocument(InvalidInput):
+    """A document without id, or with text or metadata of a wrong kind."""
+
+
+class InvalidProblem(InvalidInput):
+    """Arrays the solver cannot work with: shape, NaN, infinity."""
+
+
+class InvalidHyperparameters(InvalidInput):
+    """A weight or margin out of its range."""
+
+
+class InvalidFile(InvalidInput):
+    """A file, or one line of it, that cannot be read."""
+
+    def __init__(self, message: str, *, path: Path | str | None = None, line: int | None = None) -> None:
+        place = f"{path}:{line}: " if line is not None else f"{path}: " if path is not None else ""
+        super().__init__(place + message)
+        self.path = path
+        self.line = line
+
+
+class UnknownDocument(IncDSIError, KeyError):
+    """An id that is not in the index."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the sentence
+        return str(self.args[0])
+
+
+class DuplicateDocument(IncDSIError, ValueError):
+    """An id that is in the index already, or twice in one batch."""
+
+
+class VersionConflict(IncDSIError, RuntimeError):
+    """The index changed since the version the caller named."""
+
+
+class ModelNotFound(IncDSIError, LookupError):
+    """No encoder under that name, in that folder or in an installed package."""
+
+
+class EncoderMismatch(IncDSIError, ValueError):
+    """Another encoder than the one the index was built with."""
+
+
+class MissingExtra(IncDSIError, ImportError):
+    """An optional part of incdsi that is not installed."""
+
+
+class IndexLocked(IncDSIError, RuntimeError):
+    """Another process is writing to the index."""
+
+
+class IndexNotFound(IncDSIError, FileNotFoundError):
+    """There is no index in that folder."""
+
+
+class UnsupportedFormat(IncDSIError, RuntimeError):
+    """The index was written by a newer incdsi."""
+
+
+class CorruptStore(IncDSIError, RuntimeError):
+    """The store is damaged."""
+
+
+class DiskFull(IncDSIError, OSError):
+    """There is no room left; nothing of the change was kept."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOSPC

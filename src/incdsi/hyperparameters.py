@@ -1,0 +1,86 @@
+"""Margins, weights and the anchor's scale: checked when made.
+
+| name here            | paper    | meaning                                                   |
+| -------------------- | -------- | --------------------------------------------------------- |
+| `margins.retrieve`   | gamma1   | by how much a new document should win its own queries     |
+| `margins.preserve`   | gamma2   | by how much every other document should keep its own      |
+| `weights.retrieve`   | lambda1  | winning against keeping                                   |
+| `weights.anchor`     | lambda2  | pull of the vector to its anchor (the paper: to zero)     |
+| `anchor_scale`       | 0        | length given to the text's own embedding, the anchor      |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from incdsi.errors import InvalidHyperparameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margins:
+    """How far a constraint is held from its edge (gamma1, gamma2)."""
+
+    retrieve: float = 2.0
+    preserve: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("retrieve", "preserve"):
+            _require_number(f"margins.{name}", getattr(self, name), at_least=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """How much each part of the objective counts (lambda1, lambda2)."""
+
+    retrieve: float = 0.3
+    anchor: float = 0.3
+
+    def __post_init__(self) -> None:
+        _require_number("weights.retrieve", self.retrieve, above=0.0, below=1.0)
+        _require_number("weights.anchor", self.anchor, above=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hyperparameters:
+    """Everything `add` is told about the trade; the defaults are safe for unit-norm encoders.
+
+    Safe means: with few natural queries the index does not fall below dense search. `BOLD` is for
+    an index where most documents have natural queries.
+    """
+
+    margins: Margins = field(default_factory=Margins)
+    weights: Weights = field(default_factory=Weights)
+    anchor_scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        _require_number("anchor_scale", self.anchor_scale, at_least=0.0)
+
+
+def _require_number(
+    name: str,
+    value: float,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+) -> None:
+    wanted = " and ".join(
+        [f"above {above:g}"] * (above > -math.inf)
+        + [f"at least {at_least:g}"] * (at_least > -math.inf)
+        + [f"below {below:g}"] * (below < math.inf)
+    )
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidHyperparameters(f"expected {name} to be a finite number {wanted}, found {value!r}")
+    if not (above < value < below and value >= at_least):
+        raise InvalidHyperparameters(f"expected {name} to be {wanted}, found {value:g}")
+
+
+SAFE = Hyperparameters()
+BOLD = Hyperparameters(margins=Margins(retrieve=8.0, preserve=4.0), weights=Weights(retrieve=0.7, anchor=0.05))
+# The values the paper's authors tuned for NQ320K.
+PAPER = Hyperparameters(
+    margins=Margins(retrieve=6.55, preserve=6.94),
+    weights=Weights(retrieve=0.484, anchor=3.1e-9),
+    anchor_scale=0.0,
+)

@@ -1,0 +1,157 @@
+"""Preserve rows: the cached queries that indexed documents keep, and who comes near to stealing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.preserve import Nearest
+from incdsi.rows.products import Floats, Screen
+from incdsi.rows.table import Growing, Table
+
+COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
+SAMPLE = 4  # every fourth row of the first block tells where the nearest rows begin
+
+
+class PreserveTable:
+    """All preserve rows (n, h) with their own scores and the slots that own them; for the writer alone."""
+
+    def __init__(self, dimension: int, screen: Screen) -> None:
+        self._dimension = dimension
+        self._screen = screen
+        self._empty()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def append(self, slot: int, rows: Floats, own_scores: NDArray[np.float64]) -> None:
+        """Keep rows (m, h) for a slot; a row of length zero constrains nothing and is left out."""
+        lengths = np.linalg.norm(rows, axis=1)
+        kept = lengths > np.finfo(np.float32).tiny
+        self._rows.append(rows[kept])
+        self._lengths.append(lengths[kept])
+        self._own_scores.append(own_scores[kept])
+        self._owners.append(np.full(np.count_nonzero(kept), slot, dtype=np.intp))
+
+    def remove(self, slot: int) -> None:
+        """Drop a slot's rows; their memory is taken back when half of all rows are gone."""
+        mine = np.flatnonzero(self._owners.values == slot)
+        self._owners.values[mine] = -1
+        self._own_scores.values[mine] = np.inf
+        self._dead += len(mine)
+        if self._dead > len(self) // 2:
+            self._take_memory_back()
+
+    def owners(self, indices: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The slots whose rows these are."""
+        result: NDArray[np.intp] = self._owners.values[indices]
+        return result
+
+    def under(self, margin: float, without: int | None = None) -> Ceilings:
+        """The rows with ceilings at their own scores less the margin; `without` leaves a slot's own out."""
+        own = self._own_scores.values
+        if without is not None:
+            own = np.where(self._owners.values == without, np.inf, own)
+        return Ceilings(self._rows, self._lengths.values, own - margin)
+
+    def _empty(self) -> None:
+        self._rows = Table(self._dimension, self._screen)
+        self._lengths = Growing(np.float32)
+        self._own_scores = Growing(np.float64)
+        self._owners = Growing(np.intp)
+        self._dead = 0
+
+    def _take_memory_back(self) -> None:
+        rows, own, owners = self._rows, self._own_scores.values, self._owners.values
+        alive = np.flatnonzero(owners >= 0)
+        self._empty()
+        for part in np.array_split(alive, len(alive) // 4096 + 1):
+            gathered = rows.gather(part)
+            self._rows.append(gathered)
+            self._lengths.append(np.linalg.norm(gathered, axis=1))
+        self._own_scores.append(own[alive])
+        self._owners.append(owners[alive])
+
+
+class Ceilings:
+    """Preserve rows with their ceilings: answers who is nearest to violation, many vectors at once."""
+
+    def __init__(self, rows: Table, lengths: Floats, ceilings: NDArray[np.float64]) -> None:
+        self._rows = rows
+        self._ceilings = ceilings
+        with np.errstate(over="ignore"):
+            self._per_length = (1.0 / lengths).astype(np.float32)[:, None]
+            self._reach = (ceilings[:, None] * self._per_length).astype(np.float32)
+
+    def __len__(self) -> int:
+        return len(self._ceilings)
+
+    def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
+        """For each vector (b, h) at most `limit` rows, those nearest to violation."""
+        if len(self) <= limit:
+            everything = np.arange(len(self))
+            found = self._listed(everything, np.inf)
+            return [found] * len(vectors)
+        result: list[Nearest] = []
+        for start in range(0, len(vectors), COLUMNS):
+            result += self._nearest(vectors[start : start + COLUMNS], limit)
+        return result
+
+    def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
+        thresholds: Floats | None = None
+        rows, columns, slacks = [], [], []
+        for start, slack in self._slack(vectors.astype(np.float32)):
+            if thresholds is None:
+                thresholds = _quantile(slack, limit / len(self))
+            row, column = np.nonzero(slack <= thresholds)
+            rows.append(row + start)
+            columns.append(column)
+            slacks.append(slack[row, column])
+        assert thresholds is not None
+        doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(thresholds))
+        found = _Found(np.concatenate(rows), np.concatenate(columns), np.concatenate(slacks))
+        return [
+            self._listed(*found.of(column, limit, thresholds[column], doubts[column])) for column in range(len(vectors))
+        ]
+
+    def _slack(self, vectors: Floats) -> Iterator[tuple[int, Floats]]:
+        """By block, how far each vector may move before each row is violated: (r, b)."""
+        for start, slack in self._rows.products(vectors, len(self)):
+            stop = start + len(slack)
+            slack *= -self._per_length[start:stop]
+            slack += self._reach[start:stop]
+            yield start, slack
+
+    def _listed(self, indices: NDArray[np.intp], radius: float) -> Nearest:
+        return Nearest(
+            indices=indices,
+            rows=self._rows.gather(indices),
+            ceilings=self._ceilings[indices],
+            radius=radius,
+        )
+
+
+class _Found:
+    """What a pass found for all its vectors, sorted by vector."""
+
+    def __init__(self, rows: NDArray[np.intp], columns: NDArray[np.intp], slacks: Floats) -> None:
+        order = np.argsort(columns, kind="stable")
+        self._rows, self._columns, self._slacks = rows[order], columns[order], slacks[order]
+
+    def of(self, column: int, limit: int, threshold: float, doubt: float) -> tuple[NDArray[np.intp], float]:
+        """A vector's rows, at most `limit`, and the radius in which no other can be violated."""
+        begin, end = np.searchsorted(self._columns, [column, column + 1])
+        rows, slacks = self._rows[begin:end], self._slacks[begin:end]
+        if len(rows) <= limit:
+            return rows, float(threshold - doubt)
+        order = np.argpartition(slacks, limit)
+        return np.sort(rows[order[:limit]]), float(slacks[order[limit]] - doubt)
+
+
+def _quantile(slack: Floats, fraction: float) -> Floats:
+    """By vector, a slack that about this fraction of the rows is below, judged by a sample of them."""
+    sample = slack[::SAMPLE]
+    place = min(int(fraction * len(sample)) + 1, len(sample) - 1)
+    return np.asarray(np.partition(sample, place, axis=0)[place])

@@ -1,0 +1,92 @@
+"""Rows in blocks that never move: growing copies nothing, and a reader's view stays true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.rows.products import Floats, Screen
+
+BLOCK_ROWS = 8192  # a block times 256 vectors stays in cache
+
+
+class Table:
+    """Float32 rows (n, h), appended in order and multiplied block by block.
+
+    A view (`count` rows of `blocks`) taken before an append is not disturbed by it.
+    """
+
+    def __init__(self, width: int, screen: Screen) -> None:
+        self.width = width
+        self.screen = screen
+        self._blocks: tuple[_Block, ...] = ()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, rows: Floats) -> int:
+        """Put rows (m, h) at the end; the index of the first."""
+        first = self._count
+        while len(rows):
+            offset = self._count % BLOCK_ROWS
+            if offset == 0:
+                self._blocks = (*self._blocks, _Block(self.width, self.screen))
+            taken = rows[: BLOCK_ROWS - offset]
+            self._blocks[-1].fill(offset, taken)
+            self._count += len(taken)
+            rows = rows[len(taken) :]
+        return first
+
+    def gather(self, indices: NDArray[np.intp]) -> Floats:
+        """The rows at these indices, (m, h)."""
+        if len(self._blocks) == 1:
+            return np.asarray(self._blocks[0].rows[indices])
+        result = np.empty((len(indices), self.width), dtype=np.float32)
+        which = indices // BLOCK_ROWS
+        for number in set(which.tolist()):
+            here = np.flatnonzero(which == number)
+            result[here] = self._blocks[number].rows[indices[here] - number * BLOCK_ROWS]
+        return result
+
+    def products(self, vectors: Floats, count: int) -> Iterator[tuple[int, Floats]]:
+        """For each block its first index and the screened products (r, b) of the first `count` rows."""
+        for start, block in zip(range(0, count, BLOCK_ROWS), self._blocks, strict=False):
+            yield start, self.screen.multiply(block.screened, min(BLOCK_ROWS, count - start), vectors)
+
+
+class _Block:
+    def __init__(self, width: int, screen: Screen) -> None:
+        self.rows: Floats = np.empty((BLOCK_ROWS, width), dtype=np.float32)
+        self._screen = screen
+        self.screened: Any = screen.copy(self.rows)
+
+    def fill(self, offset: int, rows: Floats) -> None:
+        stop = offset + len(rows)
+        self.rows[offset:stop] = rows
+        self._screen.refresh(self.screened, self.rows, offset, stop)
+
+
+class Growing:
+    """A one-dimensional array that grows by half when it is full."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._values: NDArray[Any] = np.empty(1024, dtype=dtype)
+        self._count = 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        stop = self._count + len(values)
+        if stop > len(self._values):
+            grown = np.empty(max(stop, len(self._values) * 3 // 2), dtype=self._values.dtype)
+            grown[: self._count] = self.values
+            self._values = grown  # a reader's slice of the old one stays as it was
+        self._values[self._count : stop] = values
+        self._count = stop
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What is there now; later appends do not show in it."""
+        return self._values[: self._count]

@@ -1,0 +1,23 @@
+"""Arrays in, a new document's vector out; no ids, no text, no disk.
+
+The paper's own solver is in `incdsi.solver.lbfgs`; it needs torch and is imported by name.
+"""
+
+from incdsi.solver.active_set import Newcomer, solve, solve_many
+from incdsi.solver.feasibility import Certificate, Insistence, certify, insist
+from incdsi.solver.problem import Problem
+from incdsi.solver.solution import Solution, Status, Violations
+
+__all__ = [
+    "Certificate",
+    "Insistence",
+    "Newcomer",
+    "Problem",
+    "Solution",
+    "Status",
+    "Violations",
+    "certify",
+    "insist",
+    "solve",
+    "solve_many",
+]

@@ -1,0 +1,235 @@
+"""The exact solver: small problems on a working set, proved against all rows.
+
+At any vector only violated rows count. So: minimise over the queries alone, ask who is violated or
+near it, take those in, minimise again, until nobody outside is violated. Then the minimiser of the
+small problem is the minimiser of the whole one, and the small problem's gradient is the proof.
+A pass is saved when the vector moved less than the radius in which no other row can be violated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.hyperparameters import Margins, Weights
+from incdsi.preserve import Nearest, PreserveRows
+from incdsi.solver.constraints import DenseRows, Ring
+from incdsi.solver.newton import HingeProblem
+from incdsi.solver.problem import Array, Problem
+from incdsi.solver.solution import Solution, Status, Violations
+
+FIRST_LIMIT = 64  # rows asked for in the first pass; twice as many in each that follows
+TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Newcomer:
+    """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,)."""
+
+    queries: NDArray[np.float64]
+    rivals: NDArray[np.float64]
+    anchor: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        # With nothing indexed there is no rival: any score wins.
+        rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), np.finfo(np.float32).min)
+        no_rows = np.empty((0, np.shape(self.anchor)[-1]))
+        checked = Problem(self.queries, rivals, no_rows, np.empty(0), self.anchor)
+        for name, value in (("queries", checked.queries), ("rivals", rivals), ("anchor", checked.anchor)):
+            object.__setattr__(self, name, value.astype(np.float64))
+
+
+def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:
+    """The unique minimiser of the problem, with a proved bound on the distance to it.
+
+    >>> p = Problem(queries=[[1.0, 0.0]], floors=[2.0], rows=[[0.0, 1.0]], ceilings=[1.0], anchor=[0.0, 0.0])
+    >>> solve(p, retrieve=0.5, anchor=1e-6).vector.round(3)
+    array([2., 0.])
+    """
+    search = _Search(problem.queries, problem.floors, problem.anchor, Weights(retrieve=retrieve, anchor=anchor))
+    _settle([search], DenseRows(problem.rows, problem.ceilings))
+    return search.solution(problem.margins)
+
+
+def solve_many(
+    newcomers: Sequence[Newcomer],
+    preserve: PreserveRows,
+    *,
+    margins: Margins,
+    weights: Weights,
+    keep_lost: bool = False,
+) -> list[Solution]:
+    """Place documents in order, each as if those before it were indexed already; passes are shared.
+
+    A floor is the best rival's score plus the retrieve margin. The queries a newcomer wins are preserve
+    rows for those after it, with its own score less the preserve margin as ceiling; `keep_lost` keeps
+    those it does not win as well (the paper does). In `stolen`, they have the indices they will get
+    when the newcomers are appended in order.
+    """
+    searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights) for n in newcomers]
+    _settle(searches, preserve)
+    placed = _Placed(len(preserve), margins, keep_lost)
+    solutions = []
+    for newcomer, search in zip(newcomers, searches, strict=True):
+        rivals = placed.best(newcomer)
+        search.raise_floors(rivals + margins.retrieve)
+        _settle_among(search, placed, preserve)
+        solutions.append(search.solution(margins))
+        placed.append(newcomer.queries, rivals, search.vector)
+    return solutions
+
+
+def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
+    """Minimise each search over all preserve rows; those not proved yet share each pass."""
+    limit = FIRST_LIMIT
+    while pending := [search for search in searches if not search.settled]:
+        vectors = np.stack([search.vector for search in pending])
+        for search, near in zip(pending, preserve.nearest(vectors, limit), strict=True):
+            search.look(near)
+        limit *= 2
+
+
+def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> None:
+    """Minimise over the preserve rows and those of the batch's earlier documents."""
+    _settle([search], preserve)
+    while search.take_in(*placed.violated(search.vector)):
+        search.minimise_among_near()
+        _settle([search], preserve)
+
+
+class _Placed:
+    """The documents of a batch placed so far: their vectors, and the rows they preserve."""
+
+    def __init__(self, first_index: int, margins: Margins, keep_lost: bool) -> None:
+        self._first_index = first_index
+        self._margins = margins
+        self._keep_lost = keep_lost
+        self._vectors: list[NDArray[np.float64]] = []
+        self._rows: list[NDArray[np.float64]] = []
+        self._ceilings: list[NDArray[np.float64]] = []
+
+    def best(self, newcomer: Newcomer) -> NDArray[np.float64]:
+        """For each of its queries the best score among indexed and placed documents."""
+        if not self._vectors:
+            return newcomer.rivals
+        scores = newcomer.queries @ np.stack(self._vectors).T
+        return np.asarray(np.maximum(newcomer.rivals, scores.max(axis=1)))
+
+    def append(self, queries: NDArray[np.float64], rivals: NDArray[np.float64], vector: NDArray[np.float64]) -> None:
+        stored = vector.astype(np.float32).astype(np.float64)  # as those after it will find it
+        scores = queries @ stored
+        kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
+        self._vectors.append(stored)
+        self._rows.append(queries[kept])
+        self._ceilings.append(scores[kept] - self._margins.preserve)
+
+    def violated(
+        self, vector: NDArray[np.float64]
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+        """Indices, rows and ceilings of those violated at the vector."""
+        if not self._rows:
+            return np.empty(0, dtype=np.intp), np.empty((0, len(vector))), np.empty(0)
+        rows, ceilings = np.concatenate(self._rows), np.concatenate(self._ceilings)
+        chosen = np.flatnonzero(rows @ vector > ceilings)
+        return self._first_index + chosen, rows[chosen], ceilings[chosen]
+
+
+class _Search:
+    """One document's constraints in three rings, its current minimiser, and how far that one is proved.
+
+    Outermost all rows; inside them those seen near violation; inside those the rows that were violated
+    once, which make up the small problem. An outer ring is looked at only when the inner one is minimised.
+    """
+
+    def __init__(self, queries: Array, floors: Array, anchor: Array, weights: Weights) -> None:
+        self._count = len(queries)
+        self._preserve_weight = 1.0 - weights.retrieve
+        self._small = HingeProblem(
+            -queries.astype(np.float64),
+            -floors.astype(np.float64),
+            np.full(self._count, weights.retrieve / max(self._count, 1)),
+            anchor.astype(np.float64),
+            weights.anchor,
+        )
+        self._taken: list[int] = []
+        self._near: list[Ring] = []
+        self._passes = 0
+        self._finished = True
+        self._centre, self._radius = self._small.anchor, -np.inf
+        self.vector = self._small.anchor
+        self._minimise()
+
+    @property
+    def settled(self) -> bool:
+        """Whether no row that was never seen near can be violated at the vector."""
+        return bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
+
+    def look(self, near: Nearest) -> None:
+        """Minimise over the rows a pass over all of them found nearest, and those seen before."""
+        self._passes += 1
+        self._centre, self._radius = self.vector, near.radius
+        self._near.append(Ring(near))
+        self.minimise_among_near()
+
+    def take_in(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> bool:
+        """Minimise over these violated rows too; False if they all were in the small problem."""
+        taken = set(self._taken)
+        new = [place for place, index in enumerate(indices.tolist()) if index not in taken]
+        if not new:
+            return False
+        self._taken += indices[new].tolist()
+        self._small.extend(rows[new].astype(np.float64), ceilings[new], self._preserve_weight)
+        self._minimise()
+        return True
+
+    def minimise_among_near(self) -> None:
+        """Minimise over every row seen near violation so far."""
+        grew = True
+        while grew:
+            grew = False
+            for ring in self._near:
+                grew |= self.take_in(*ring.violated(self.vector))
+
+    def raise_floors(self, floors: NDArray[np.float64]) -> None:
+        """Put the floors where they are now and minimise again if that is elsewhere."""
+        if not np.array_equal(-floors, self._small.bounds[: self._count]):
+            self._small.bounds[: self._count] = -floors
+            self._minimise()
+            self.minimise_among_near()
+
+    def solution(self, margins: Margins | None) -> Solution:
+        excess = self._small.excess(self.vector)
+        lost = _violations(excess[: self._count], np.arange(self._count))
+        stolen = _violations(excess[self._count :], np.array(self._taken, dtype=np.intp))
+        return Solution(
+            vector=self.vector,
+            objective=self._small.objective(self.vector),
+            bound=self._small.distance_bound(self.vector),
+            status=self._status(excess, margins),
+            lost=lost,
+            stolen=stolen,
+            passes=self._passes,
+            working=len(self._taken),
+        )
+
+    def _minimise(self) -> None:
+        self.vector, self._finished = self._small.minimise(self.vector)
+
+    def _status(self, excess: NDArray[np.float64], margins: Margins | None) -> Status:
+        if not self._finished:
+            return Status.UNFINISHED
+        if margins is None:
+            allowed = TOLERANCE * np.maximum(1.0, np.abs(self._small.bounds))
+        else:
+            allowed = np.full(len(excess), margins.preserve)
+            allowed[: self._count] = margins.retrieve
+        return Status.COMPROMISED if (excess > allowed).any() else Status.SOLVED
+
+
+def _violations(excess: NDArray[np.float64], indices: NDArray[np.intp]) -> Violations:
+    over = np.flatnonzero(excess > 0)
+    over = over[np.argsort(-excess[over], kind="stable")]
+    return Violations(indices=indices[over], amounts=excess[over])

@@ -1,0 +1,64 @@
+"""Preserve rows given as one array, and which of the rows seen near are violated."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.preserve import Nearest, product_error
+from incdsi.solver.problem import Array
+
+
+class DenseRows:
+    """Preserve rows given as one array: a pass is one product in the array's own precision."""
+
+    def __init__(self, rows: Array, ceilings: Array) -> None:
+        self._rows = rows
+        self._ceilings = np.asarray(ceilings, dtype=np.float64)
+        self._lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
+        return [self._nearest(vector, limit) for vector in vectors]
+
+    def _nearest(self, vector: NDArray[np.float64], limit: int) -> Nearest:
+        if len(self._rows) <= limit:
+            return self._pick(np.arange(len(self._rows)), np.inf)
+        slack = self._slack(vector)
+        order = np.argpartition(slack, limit)
+        doubt = product_error(self._rows.dtype, len(vector)) * float(np.linalg.norm(vector))
+        return self._pick(np.sort(order[:limit]), float(slack[order[limit]]) - doubt)
+
+    def _slack(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How far v may move before each row is violated; a zero row is violated for good or never."""
+        scores = self._rows @ vector.astype(self._rows.dtype)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slack = (self._ceilings - scores) / self._lengths
+        slack[np.isnan(slack)] = np.inf  # a zero row with a ceiling of zero
+        return np.asarray(slack, dtype=np.float64)
+
+    def _pick(self, chosen: NDArray[np.intp], radius: float) -> Nearest:
+        return Nearest(
+            indices=chosen,
+            rows=self._rows[chosen],
+            ceilings=self._ceilings[chosen],
+            radius=radius,
+        )
+
+
+class Ring:
+    """Rows seen near violation, kept in their own precision."""
+
+    def __init__(self, near: Nearest) -> None:
+        self._near = near
+        lengths = np.sqrt(np.einsum("ij,ij->i", near.rows, near.rows))
+        self._doubts = product_error(near.rows.dtype, near.rows.shape[1]) * lengths
+
+    def violated(self, vector: NDArray[np.float64]) -> tuple[NDArray[np.intp], Array, NDArray[np.float64]]:
+        """Indices, rows and ceilings of those violated at the vector, and of those too near to tell."""
+        near = self._near
+        scores = near.rows @ vector.astype(near.rows.dtype)
+        chosen = np.flatnonzero(scores + self._doubts * np.linalg.norm(vector) > near.ceilings)
+        return near.indices[chosen], near.rows[chosen], near.ceilings[chosen]

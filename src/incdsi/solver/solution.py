@@ -1,0 +1,58 @@
+"""What a solver returns: the vector, the proof, and a status that says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(Enum):
+    """How a solve ended; the value is the sentence to show."""
+
+    SOLVED = "wins its queries and everyone keeps theirs"
+    COMPROMISED = (
+        "optimal, but some queries are lost or threatened: "
+        "raise weights.retrieve or lower weights.anchor, drop a query, or look for a near-duplicate"
+    )
+    INFEASIBLE = (
+        "no vector wins these queries while everyone keeps theirs: "
+        "drop the queries in conflict or remove the near-duplicate"
+    )
+    UNFINISHED = "stopped before the optimum was proved: `bound` says how far it can be"
+
+    @property
+    def ok(self) -> bool:
+        return self is Status.SOLVED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Violations:
+    """Which constraints are not met in full, and by how much (margins included)."""
+
+    indices: NDArray[np.intp]
+    amounts: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Solution:
+    """A document vector with what is proved about it.
+
+    `vector` (h,) float64; `objective` at it over all rows; `bound`: ||vector - minimiser|| is at most
+    this; `lost` queries and `stolen` rows are those below their floor or above their ceiling;
+    `passes` counts looks at all the rows, `working` the rows the small problem held.
+    """
+
+    vector: NDArray[np.float64]
+    objective: float
+    bound: float
+    status: Status
+    lost: Violations
+    stolen: Violations
+    passes: int
+    working: int

@@ -1,0 +1,213 @@
+"""Local rows answer exactly, whatever was removed, and stay whole under their readers."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.rows import LocalRows
+from incdsi.rows.products import Bfloat16, Float32, fastest_screen
+from incdsi.rows.table import BLOCK_ROWS
+
+SCREENS = [Float32, pytest.param(Bfloat16, id="Bfloat16")]
+
+
+@pytest.fixture(params=SCREENS)
+def screen(request):
+    if request.param is Bfloat16:
+        pytest.importorskip("torch")
+    return request.param
+
+
+def filled(n, h, screen=Float32, seed=0):
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((n, h)).astype(np.float32)
+    queries = rng.standard_normal((n, 2, h)).astype(np.float32)
+    rows = LocalRows(h, screen(h))
+    rows.append_many(list(vectors), list(queries))
+    return rows, vectors, queries
+
+
+def by_sorting(vectors, alive, query, k):
+    scores = vectors.astype(np.float64) @ query.astype(np.float64)
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    order = order[alive[order]][:k]
+    return order, scores[order]
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 300, BLOCK_ROWS + 7])
+@pytest.mark.parametrize("k", [1, 10])
+def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
+    rows, vectors, _ = filled(n, 16, screen)
+    alive = np.ones(n, dtype=bool)
+    query = np.random.default_rng(1).standard_normal(16).astype(np.float32)
+    for gone in by_sorting(vectors, alive, query, 3)[0]:
+        rows.remove(int(gone))
+        alive[gone] = False
+    allowed = np.arange(n) % 3 != 0
+    for mask in (None, allowed):
+        slots, scores = rows.top(query[None], k, mask)[0]
+        right_slots, right_scores = by_sorting(vectors, alive if mask is None else alive & mask, query, k)
+        assert slots.tolist() == right_slots.tolist()
+        assert scores == pytest.approx(right_scores, rel=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 6))
+@settings(max_examples=40, deadline=None)
+def test_best_is_the_top_one_without_the_one_that_asks(seed, n, count):
+    rng = np.random.default_rng(seed)
+    rows, _, _ = filled(n, 4, seed=seed)
+    queries = rng.standard_normal((count, 4)).astype(np.float32)
+    without = int(rng.integers(0, n)) if n else None
+    scores, slots = rows.best(queries, without)
+    allowed = np.arange(n) != without
+    for i, (best_slots, best_scores) in enumerate(rows.top(queries, 1, allowed)):
+        if len(best_slots) == 0:
+            assert slots[i] == -1
+            assert scores[i] == -np.inf
+        else:
+            assert slots[i] == best_slots[0]
+            assert scores[i] == pytest.approx(best_scores[0], rel=1e-12)
+
+
+def test_best_answers_more_queries_than_one_product_takes(screen):
+    rows, vectors, _ = filled(50, 8, screen)
+    queries = np.random.default_rng(2).standard_normal((600, 8)).astype(np.float32)
+    scores, slots = rows.best(queries)
+    exact = queries.astype(np.float64) @ vectors.astype(np.float64).T
+    assert slots.tolist() == exact.argmax(axis=1).tolist()
+    assert scores == pytest.approx(exact.max(axis=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 3, 200, BLOCK_ROWS])
+@pytest.mark.parametrize("limit", [1, 16, 64])
+def test_nearest_lists_the_violators_and_proves_the_rest(n, limit, screen):
+    rows, _, queries = filled(n, 8, screen)
+    ceilings = rows.under(margin=0.5)
+    vectors = 2.0 * np.random.default_rng(3).standard_normal((5, 8))
+    own = np.einsum("nkh,nh->nk", queries.astype(np.float64), rows.vectors(np.arange(n)).astype(np.float64)).ravel()
+    flat = queries.reshape(-1, 8).astype(np.float64)
+    for vector, near in zip(vectors, ceilings.nearest(vectors, limit), strict=True):
+        assert len(near.indices) <= max(limit, 0) or len(flat) <= limit
+        assert np.array_equal(near.rows, flat[near.indices])
+        assert near.ceilings == pytest.approx(own[near.indices] - 0.5)
+        others = np.setdiff1d(np.arange(len(flat)), near.indices)
+        slack = (own[others] - 0.5 - flat[others] @ vector) / np.linalg.norm(flat[others], axis=1)
+        assert (slack >= near.radius).all()
+
+
+def test_nearest_leaves_out_the_rows_of_the_one_that_asks_and_of_the_removed():
+    rows, _, _ = filled(20, 4)
+    rows.remove(3)
+    near = rows.under(0.0, without=7).nearest(100 * np.ones((1, 4)), 64)[0]
+    violated = near.indices[near.rows @ (100 * np.ones(4)) > near.ceilings]
+    assert not set(rows.owners(violated).tolist()) & {-1, 3, 7}
+
+
+def test_a_row_of_zeros_constrains_nobody():
+    rows = LocalRows(3)
+    rows.append(np.ones(3), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    assert len(rows.under(1.0)) == 1
+
+
+def test_removed_preserve_rows_give_their_memory_back():
+    rows, _, _ = filled(100, 4)
+    for slot in range(80):
+        rows.remove(slot)
+    assert len(rows.under(0.0)) < 120
+    kept = rows.under(0.0).nearest(100 * np.ones((1, 4)), 500)[0]
+    alive = {int(o) for o in rows.owners(kept.indices[np.isfinite(kept.ceilings)])}
+    assert alive == set(range(80, 100))
+
+
+def test_replace_moves_a_document_to_a_new_slot_with_new_rows():
+    rows, _, _ = filled(5, 4)
+    slot = rows.replace(2, 9 * np.ones(4), np.ones((3, 4)))
+    assert 2 not in rows
+    assert slot in rows
+    assert len(rows) == 5
+    assert rows.top(np.ones((1, 4)), 1)[0][0].tolist() == [slot]
+    assert (rows.owners(np.flatnonzero(np.isfinite(rows.under(0.0)._ceilings))) != 2).all()
+
+
+def test_scores_cover_every_slot_and_hide_the_removed():
+    rows, vectors, _ = filled(6, 4)
+    rows.remove(1)
+    scores = rows.scores(np.ones(4))
+    assert scores[1] == -np.inf
+    assert np.delete(scores, 1) == pytest.approx(np.delete(vectors.sum(axis=1), 1), rel=1e-5)
+
+
+@pytest.mark.parametrize("act", [lambda r: r.remove(9), lambda r: r.replace(9, np.ones(4), np.ones((1, 4)))])
+def test_an_unknown_slot_is_refused(act):
+    with pytest.raises(UnknownDocument, match="expected a slot in use, found 9"):
+        act(filled(3, 4)[0])
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda r: r.append(np.ones(5), np.ones((1, 4))),
+        lambda r: r.append(np.ones(4), np.ones((1, 5))),
+        lambda r: r.append(np.full(4, np.nan), np.ones((1, 4))),
+        lambda r: r.top(np.ones((1, 3)), 1),
+        lambda r: r.replace(0, np.ones(4), np.full((1, 4), np.inf)),
+        lambda r: LocalRows(0),
+    ],
+)
+def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
+    rows, _, _ = filled(3, 4)
+    with pytest.raises(InvalidInput, match="expected"):
+        act(rows)
+    assert len(rows) == 3
+    assert len(rows.under(0.0)) == 6
+    assert rows.scores(np.ones(4)).shape == (3,)
+
+
+def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
+    h = 8
+    rows = LocalRows(h, Float32(h))
+    rows.append(np.ones(h), np.ones((1, h)))
+    wrong: list[int] = []
+    done = threading.Event()
+
+    def read():
+        while not done.is_set():
+            found = len(rows.top(np.ones((1, h)), 5)[0][0])
+            if found != 1:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    slot = 0
+    for turn in range(300):
+        slot = rows.replace(slot, (turn + 2) * np.ones(h), np.ones((1, h)))
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 64), st.integers(1, 9))
+@settings(max_examples=30, deadline=None)
+def test_a_screens_error_stays_within_its_bound(seed, n, b):
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(1, 200))
+    rows = (rng.standard_normal((n, width)) * 10.0 ** rng.uniform(-2, 2)).astype(np.float32)
+    vectors = (rng.standard_normal((b, width)) * 10.0 ** rng.uniform(-2, 2)).astype(np.float32)
+    exact = rows.astype(np.float64) @ vectors.astype(np.float64).T
+    lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(vectors, axis=1))
+    for screen in (Float32(width), Bfloat16(width)):
+        copied = screen.copy(rows)
+        screen.refresh(copied, rows, 0, n)
+        assert (np.abs(screen.multiply(copied, n, vectors) - exact) <= screen.error * lengths).all()
+
+
+def test_the_screen_is_chosen_for_the_machine():
+    assert isinstance(fastest_screen(64), Float32 | Bfloat16)
