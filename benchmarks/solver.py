@@ -105,8 +105,8 @@ def place(setting: Setting, documents: list[tuple[Floats, Floats]]) -> tuple[lis
     newcomers = [Newcomer(q, r, a) for (q, a), r in zip(documents, rivals, strict=True)]
     how = setting.how
     ceilings = setting.rows.under(how.margins.preserve)
-    solutions = solve_many(newcomers, ceilings, margins=how.margins, weights=how.weights)
-    return solutions, between - begin, time.perf_counter() - between
+    placements = solve_many(newcomers, ceilings, margins=how.margins, weights=how.weights)
+    return [placement.solution for placement in placements], between - begin, time.perf_counter() - between
 
 
 def problem_of(

@@ -25,6 +25,7 @@ def test_the_solver_exports_exactly_these_names():
         "Certificate",
         "Insistence",
         "Newcomer",
+        "Placement",
         "Problem",
         "Solution",
         "Status",

@@ -206,7 +206,7 @@ def test_a_screens_error_stays_within_its_bound(seed, n, b):
     for screen in (Float32(width), Bfloat16(width)):
         copied = screen.copy(rows)
         screen.refresh(copied, rows, 0, n)
-        assert (np.abs(screen.multiply(copied, n, vectors) - exact) <= screen.error * lengths).all()
+        assert (np.abs(screen.multiply(copied, vectors) - exact) <= screen.error * lengths).all()
 
 
 def test_the_screen_is_chosen_for_the_machine():

@@ -135,19 +135,11 @@ def _newcomers(rng, rows, centres, count, h):
 
 def _add(rows, batch, margins, weights, keep_lost):
     newcomers = [Newcomer(q, rows.best(q)[0], a) for q, a in batch]
-    solutions = solve_many(
-        newcomers, rows.under(margins.preserve), margins=margins, weights=weights, keep_lost=keep_lost
-    )
-    known = [newcomer.rivals for newcomer in newcomers]
-    vectors: list[np.ndarray] = []
-    for (queries, _), rivals, solution in zip(batch, known, solutions, strict=True):
-        stored = solution.vector.astype(np.float32).astype(np.float64)
-        for other in vectors:
-            rivals = np.maximum(rivals, queries @ other)
-        won = queries @ stored > rivals
-        rows.append(stored, queries if keep_lost else queries[won])
-        vectors.append(stored)
-    return solutions
+    ceilings = rows.under(margins.preserve)
+    placements = solve_many(newcomers, ceilings, margins=margins, weights=weights, keep_lost=keep_lost)
+    for (queries, _), placement in zip(batch, placements, strict=True):
+        rows.append(placement.vector, queries[placement.preserved])
+    return [placement.solution for placement in placements]
 
 
 @given(seeds, st.integers(0, 60), st.booleans(), st.sampled_from([1e-6, 1e-2, 0.3]))
@@ -187,13 +179,30 @@ def test_later_documents_respect_earlier_ones_of_the_same_batch():
     assert second.status is Status.SOLVED
 
 
+def test_a_placement_names_its_rivals_and_the_queries_it_won():
+    rows = LocalRows(2)
+    rows.append([5.0, 0.0], [[1.0, 0.0]])
+    queries = np.array([[1.0, 0.0], [0.0, 1.0]])
+    batch = [
+        Newcomer(queries[1:], rows.best(queries[1:])[0], np.zeros(2)),
+        Newcomer(queries, rows.best(queries)[0], np.zeros(2)),
+    ]
+    first, second = solve_many(batch, rows.under(1.0), margins=Margins(retrieve=1, preserve=1), weights=Weights())
+    assert second.rival_places.tolist() == [-1, 0]
+    assert second.rivals[0] == pytest.approx(5.0)
+    assert second.rivals[1] == pytest.approx(first.own_scores[0])
+    assert second.preserved.tolist() == (second.own_scores > second.rivals).tolist()
+    assert second.margin == pytest.approx((second.own_scores - second.rivals).min())
+
+
 def test_a_document_with_nothing_indexed_wins_at_once():
     rows = LocalRows(4)
     query = np.ones((1, 4))
     newcomer = Newcomer(query, rows.best(query)[0], 3 * np.ones(4))
     (found,) = solve_many([newcomer], rows.under(1.0), margins=Margins(), weights=Weights())
     assert found.vector == pytest.approx(3 * np.ones(4))
-    assert found.status is Status.SOLVED
+    assert found.solution.status is Status.SOLVED
+    assert found.preserved.tolist() == [True]
 
 
 def test_no_newcomer_no_solution():

@@ -38,8 +38,8 @@ class Screen(Protocol):
         """Bring rows[start:stop] into the copy."""
         ...
 
-    def multiply(self, copied: Any, count: int, vectors: Floats) -> Floats:
-        """The first `count` rows times vectors (b, h): (count, b)."""
+    def multiply(self, copied: Any, vectors: Floats) -> Floats:
+        """The rows times vectors (b, h): (r, b)."""
         ...
 
 
@@ -57,10 +57,10 @@ class Float32:
     def refresh(self, copied: Floats, rows: Floats, start: int, stop: int) -> None:
         """Nothing to do: the copy is the rows."""
 
-    def multiply(self, copied: Floats, count: int, vectors: Floats) -> Floats:
+    def multiply(self, copied: Floats, vectors: Floats) -> Floats:
         if len(vectors) == 1:
-            return np.asarray((copied[:count] @ vectors[0])[:, None])
-        return np.asarray(copied[:count] @ vectors.T)
+            return np.asarray((copied @ vectors[0])[:, None])
+        return np.asarray(copied @ vectors.T)
 
 
 class Bfloat16:
@@ -79,9 +79,9 @@ class Bfloat16:
     def refresh(self, copied: Any, rows: Floats, start: int, stop: int) -> None:
         copied[start:stop] = self._torch.from_numpy(np.array(rows[start:stop]))
 
-    def multiply(self, copied: Any, count: int, vectors: Floats) -> Floats:
+    def multiply(self, copied: Any, vectors: Floats) -> Floats:
         columns = self._torch.from_numpy(vectors).to(self._torch.bfloat16).T
-        return np.asarray((copied[:count] @ columns).float().numpy())
+        return np.asarray((copied @ columns).float().numpy())
 
 
 def fastest_screen(width: int) -> Screen:
@@ -102,7 +102,7 @@ def _bfloat16_pays() -> bool:
 def _seconds(screen: Screen, rows: Floats, vectors: Floats) -> float:
     copied = screen.copy(rows)
     screen.refresh(copied, rows, 0, len(rows))
-    return min(_timed(lambda: screen.multiply(copied, len(rows), vectors)) for _ in range(4))
+    return min(_timed(lambda: screen.multiply(copied, vectors)) for _ in range(4))
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from incdsi.rows.products import Floats, Screen
 
-BLOCK_ROWS = 8192  # a block times 256 vectors stays in cache
+BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 
 
 class Table:
@@ -53,14 +53,18 @@ class Table:
         return result
 
     def products(self, vectors: Floats, count: int) -> Iterator[tuple[int, Floats]]:
-        """For each block its first index and the screened products (r, b) of the first `count` rows."""
+        """For each block its first index and the screened products (r, b) of the first `count` rows.
+
+        Whole blocks are multiplied: how a product is rounded then depends on a row's place alone, not on how
+        many rows follow it.
+        """
         for start, block in zip(range(0, count, BLOCK_ROWS), self._blocks, strict=False):
-            yield start, self.screen.multiply(block.screened, min(BLOCK_ROWS, count - start), vectors)
+            yield start, self.screen.multiply(block.screened, vectors)[: count - start]
 
 
 class _Block:
     def __init__(self, width: int, screen: Screen) -> None:
-        self.rows: Floats = np.empty((BLOCK_ROWS, width), dtype=np.float32)
+        self.rows: Floats = np.zeros((BLOCK_ROWS, width), dtype=np.float32)
         self._screen = screen
         self.screened: Any = screen.copy(self.rows)
 

@@ -3,7 +3,7 @@
 The paper's own solver is in `incdsi.solver.lbfgs`; it needs torch and is imported by name.
 """
 
-from incdsi.solver.active_set import Newcomer, solve, solve_many
+from incdsi.solver.active_set import Newcomer, Placement, solve, solve_many
 from incdsi.solver.feasibility import Certificate, Insistence, certify, insist
 from incdsi.solver.problem import Problem
 from incdsi.solver.solution import Solution, Status, Violations
@@ -12,6 +12,7 @@ __all__ = [
     "Certificate",
     "Insistence",
     "Newcomer",
+    "Placement",
     "Problem",
     "Solution",
     "Status",

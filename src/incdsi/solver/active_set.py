@@ -22,6 +22,7 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
 
 FIRST_LIMIT = 64  # rows asked for in the first pass; twice as many in each that follows
+NO_RIVAL = -1e30  # the score to beat when nothing is indexed
 TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is known
 
 
@@ -34,12 +35,32 @@ class Newcomer:
     anchor: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        # With nothing indexed there is no rival: any score wins.
-        rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), np.finfo(np.float32).min)
+        rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), NO_RIVAL)
         no_rows = np.empty((0, np.shape(self.anchor)[-1]))
         checked = Problem(self.queries, rivals, no_rows, np.empty(0), self.anchor)
         for name, value in (("queries", checked.queries), ("rivals", rivals), ("anchor", checked.anchor)):
             object.__setattr__(self, name, value.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Placement:
+    """A newcomer among all others, those of its batch before it included.
+
+    `vector` (h,) is what to store. By query (k,): the best score of another document, who of the batch has
+    it (-1: an indexed one), its own score, and whether it is to be preserved from now on.
+    """
+
+    vector: NDArray[np.float32]
+    solution: Solution
+    rivals: NDArray[np.float64]
+    rival_places: NDArray[np.intp]
+    own_scores: NDArray[np.float64]
+    preserved: NDArray[np.bool_]
+
+    @property
+    def margin(self) -> float:
+        """The least lead over the best rival among its queries; infinite without query or rival."""
+        return float(np.min(self.own_scores - self.rivals, initial=np.inf))
 
 
 def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:
@@ -61,7 +82,7 @@ def solve_many(
     margins: Margins,
     weights: Weights,
     keep_lost: bool = False,
-) -> list[Solution]:
+) -> list[Placement]:
     """Place documents in order, each as if those before it were indexed already; passes are shared.
 
     A floor is the best rival's score plus the retrieve margin. The queries a newcomer wins are preserve
@@ -72,14 +93,12 @@ def solve_many(
     searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights) for n in newcomers]
     _settle(searches, preserve)
     placed = _Placed(len(preserve), margins, keep_lost)
-    solutions = []
     for newcomer, search in zip(newcomers, searches, strict=True):
-        rivals = placed.best(newcomer)
+        rivals, places = placed.best(newcomer)
         search.raise_floors(rivals + margins.retrieve)
         _settle_among(search, placed, preserve)
-        solutions.append(search.solution(margins))
-        placed.append(newcomer.queries, rivals, search.vector)
-    return solutions
+        placed.append(newcomer, search.solution(margins), rivals, places)
+    return placed.placements
 
 
 def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
@@ -110,21 +129,31 @@ class _Placed:
         self._vectors: list[NDArray[np.float64]] = []
         self._rows: list[NDArray[np.float64]] = []
         self._ceilings: list[NDArray[np.float64]] = []
+        self.placements: list[Placement] = []
 
-    def best(self, newcomer: Newcomer) -> NDArray[np.float64]:
-        """For each of its queries the best score among indexed and placed documents."""
+    def best(self, newcomer: Newcomer) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """For each of its queries the best score among indexed and placed documents, and who of the latter has it."""
         if not self._vectors:
-            return newcomer.rivals
+            return newcomer.rivals, np.full(len(newcomer.rivals), -1, dtype=np.intp)
         scores = newcomer.queries @ np.stack(self._vectors).T
-        return np.asarray(np.maximum(newcomer.rivals, scores.max(axis=1)))
+        higher = scores.max(axis=1) > newcomer.rivals
+        return np.maximum(newcomer.rivals, scores.max(axis=1)), np.where(higher, scores.argmax(axis=1), -1)
 
-    def append(self, queries: NDArray[np.float64], rivals: NDArray[np.float64], vector: NDArray[np.float64]) -> None:
-        stored = vector.astype(np.float32).astype(np.float64)  # as those after it will find it
-        scores = queries @ stored
+    def append(
+        self, newcomer: Newcomer, solution: Solution, rivals: NDArray[np.float64], places: NDArray[np.intp]
+    ) -> None:
+        stored = solution.vector.astype(np.float32)  # as those after it will find it
+        vector = stored.astype(np.float64)
+        scores = newcomer.queries @ vector
         kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
-        self._vectors.append(stored)
-        self._rows.append(queries[kept])
+        self._vectors.append(vector)
+        self._rows.append(newcomer.queries[kept])
         self._ceilings.append(scores[kept] - self._margins.preserve)
+        self.placements.append(
+            Placement(
+                vector=stored, solution=solution, rivals=rivals, rival_places=places, own_scores=scores, preserved=kept
+            )
+        )
 
     def violated(
         self, vector: NDArray[np.float64]
