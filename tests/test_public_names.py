@@ -13,6 +13,7 @@ def test_the_package_exports_exactly_these_names():
         "Hit",
         "Hyperparameters",
         "IncDSIError",
+        "Index",
         "Margins",
         "Query",
         "Weights",

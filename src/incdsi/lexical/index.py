@@ -140,10 +140,15 @@ class LexicalIndex:
         ]
         return _summed(found, weights, norms, size)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, nothing of removed documents among them; merges first (a write)."""
+    def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
+        """Everything as plain arrays, nothing of removed documents among them; merges first (a write).
+
+        `order`, all slots in use and rising, renumbers them: order[i] becomes i.
+        """
         self._merge([])
         used = np.flatnonzero(self._lengths >= 0)
+        if order is not None:
+            return self._renumbered(used, order)
         return {
             "format": np.array([FORMAT], np.int64),
             "parameters": np.array([self.k1, self.b], np.float64),
@@ -153,6 +158,14 @@ class LexicalIndex:
             "counts": self._base.counts,
             "lengths": self._lengths[: used[-1] + 1 if len(used) else 0].copy(),
         }
+
+    def _renumbered(self, used: NDArray[np.intp], order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
+        if not np.array_equal(used, order):
+            raise InvalidInput("expected every slot in use, rising, found others")
+        arrays = self.to_arrays()
+        arrays["slots"] = np.searchsorted(order, arrays["slots"]).astype(np.int32)
+        arrays["lengths"] = arrays["lengths"][order]
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> LexicalIndex:

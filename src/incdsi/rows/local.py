@@ -50,6 +50,11 @@ class LocalRows:
 
     # Reading
 
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which slots hold a document, (slots,)."""
+        return self._view.alive
+
     def scores(self, query: ArrayLike) -> Floats:
         """The query's score with every slot, (slots,); -inf where a document was removed."""
         view = self._view
@@ -101,24 +106,45 @@ class LocalRows:
         """Add a document with its vector (h,) and preserve rows (m, h); its slot."""
         return self.append_many([vector], [queries])[0]
 
-    def append_many(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> range:
-        """Add documents, each with its vector (h,) and preserve rows (m, h); their slots in order."""
+    def append_many(
+        self,
+        vectors: Sequence[ArrayLike],
+        queries: Sequence[ArrayLike],
+        instead_of: Sequence[int | None] = (),
+    ) -> range:
+        """Add documents, each with its vector (h,) and preserve rows (m, h); their slots in order.
+
+        Those `instead_of` a slot take its place: readers see the old one or the new one, never both and
+        never neither.
+        """
+        gone = [slot for slot in instead_of if slot is not None]
+        for slot in gone:
+            self._require(slot)
         slots = self._write(vectors, queries)
-        self._publish(np.concatenate([self._view.alive, np.ones(len(slots), dtype=bool)]))
+        alive = np.concatenate([self._view.alive, np.ones(len(slots), dtype=bool)])
+        alive[gone] = False
+        for slot in gone:
+            self._preserve.remove(slot)
+        self._publish(alive)
         return slots
 
     def replace(self, slot: int, vector: ArrayLike, queries: ArrayLike) -> int:
-        """Put a new vector and preserve rows in place of a document's old ones; its new slot.
+        """Put a new vector and preserve rows in place of a document's old ones; its new slot."""
+        return self.append_many([vector], [queries], instead_of=[slot])[0]
 
-        Readers see the old one or the new one, never both and never neither.
-        """
-        self._require(slot)
-        new = self._write([vector], [queries])[0]
-        alive = np.append(self._view.alive, True)
-        alive[slot] = False
-        self._preserve.remove(slot)
-        self._publish(alive)
-        return new
+    def fill(self, vectors: Floats) -> None:
+        """Take over the vectors (n, h) of a saved index, without their preserve rows."""
+        self._vectors.append(vectors)
+        self._lengths.append(np.linalg.norm(vectors, axis=1))
+        self._publish(np.concatenate([self._view.alive, np.ones(len(vectors), dtype=bool)]))
+
+    def fill_preserve(self, owners: Slots, rows: Floats, own_scores: NDArray[np.float64]) -> None:
+        """Take over the preserve rows (m, h) of a saved index with their owners' slots and own scores."""
+        self._preserve.append(owners, rows, own_scores)
+
+    def preserve_arrays(self) -> tuple[Slots, Floats, NDArray[np.float64]]:
+        """All preserve rows, to be saved: their owners' slots (m,), rows (m, h) and own scores (m,)."""
+        return self._preserve.arrays()
 
     def remove(self, slot: int) -> None:
         """Take a document out, with its preserve rows."""
@@ -139,7 +165,8 @@ class LocalRows:
         first = self._vectors.append(stacked)
         self._lengths.append(np.linalg.norm(stacked, axis=1))
         for slot, (vector, some) in enumerate(zip(stored, rows, strict=True), start=first):
-            self._preserve.append(slot, some, some.astype(np.float64) @ vector.astype(np.float64))
+            owners = np.full(len(some), slot, dtype=np.intp)
+            self._preserve.append(owners, some, some.astype(np.float64) @ vector.astype(np.float64))
         return range(first, first + len(stored))
 
     def _publish(self, alive: NDArray[np.bool_]) -> None:

@@ -26,14 +26,14 @@ class PreserveTable:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def append(self, slot: int, rows: Floats, own_scores: NDArray[np.float64]) -> None:
-        """Keep rows (m, h) for a slot; a row of length zero constrains nothing and is left out."""
+    def append(self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64]) -> None:
+        """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out."""
         lengths = np.linalg.norm(rows, axis=1)
         kept = lengths > np.finfo(np.float32).tiny
         self._rows.append(rows[kept])
         self._lengths.append(lengths[kept])
         self._own_scores.append(own_scores[kept])
-        self._owners.append(np.full(np.count_nonzero(kept), slot, dtype=np.intp))
+        self._owners.append(owners[kept])
 
     def remove(self, slot: int) -> None:
         """Drop a slot's rows; their memory is taken back when half of all rows are gone."""
@@ -48,6 +48,11 @@ class PreserveTable:
         """The slots whose rows these are."""
         result: NDArray[np.intp] = self._owners.values[indices]
         return result
+
+    def arrays(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64]]:
+        """Owners (m,), rows (m, h) and own scores (m,) of all rows that were not removed."""
+        alive = np.flatnonzero(self._owners.values >= 0)
+        return self._owners.values[alive], self._rows.gather(alive), self._own_scores.values[alive]
 
     def under(self, margin: float, without: int | None = None) -> Ceilings:
         """The rows with ceilings at their own scores less the margin; `without` leaves a slot's own out."""

@@ -60,7 +60,7 @@ class Placement:
     @property
     def margin(self) -> float:
         """The least lead over the best rival among its queries; infinite without query or rival."""
-        return float(np.min(self.own_scores - self.rivals, initial=np.inf))
+        return float(np.min((self.own_scores - self.rivals)[self.rivals > NO_RIVAL], initial=np.inf))
 
 
 def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:

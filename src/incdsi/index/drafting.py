@@ -1,0 +1,118 @@
+"""Documents and query texts become drafts: generate, choose what to hold out, encode."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from incdsi.documents import Document
+from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.index.placing import Draft, Stopwatch
+from incdsi.store import Record, StoredQuery
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator, generate_all
+from incdsi.text.queries import distinct, drop_shared, fold
+
+LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
+ONE_IN = 3  # documents that hold one out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafter:
+    """How documents are prepared: the encoder, the query generator, and whether queries are held out."""
+
+    encoder: Encoder
+    generator: Generator
+    hold_out: bool
+
+    def drafts(
+        self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], watch: Stopwatch
+    ) -> list[Draft]:
+        """New documents, each with its natural and generated queries."""
+        with watch.step("generate"):
+            generated = drop_shared(generate_all(documents, self.generator))
+            asked = [
+                self._asked(document, distinct(natural.get(document.id, ())), generated[document.id])
+                for document in documents
+            ]
+        with watch.step("encode"):
+            return self._encoded(documents, asked)
+
+    def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
+        """A stored document with another text: what people asked is kept, what was generated is made anew."""
+        old = [query.text for query in record.queries if not query.generated and not query.taught]
+        held_out = {query.text for query in record.queries if query.held_out}
+        taught = tuple(query for query in record.queries if query.taught)
+        with watch.step("generate"):
+            generated = generate_all([document], self.generator)[document.id]
+            asked = self._asked(document, distinct([*old, *natural]), generated, held_out)
+        with watch.step("encode"):
+            (draft,) = self._encoded([document], [asked])
+        return replace(draft, row=record.row, queries=(*draft.queries, *taught))
+
+    def taught(self, record: Record, query: str, watch: Stopwatch) -> Draft:
+        """A stored document with one more query, which is never held out."""
+        with watch.step("encode"):
+            embedding = self.encoder.encode([query])[0]
+        others = tuple(old for old in record.queries if fold(old.text) != fold(query))
+        return replace(Draft.of(record), queries=(*others, StoredQuery(text=query, embedding=embedding, taught=True)))
+
+    def _asked(
+        self,
+        document: Document,
+        natural: Sequence[str],
+        generated: Sequence[str],
+        held_out: Iterable[str] | None = None,
+    ) -> list[tuple[str, bool, bool]]:
+        """(text, generated, held out) of each query."""
+        if held_out is None:
+            held_out = _held_out(document.id, natural) if self.hold_out else ()
+        kept = {fold(text) for text in natural}
+        apart = set(held_out)
+        return [(text, False, text in apart) for text in natural] + [
+            (text, True, False) for text in generated if fold(text) not in kept
+        ]
+
+    def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[tuple[str, bool, bool]]]) -> list[Draft]:
+        texts = [document.content for document in documents] + [text for some in asked for text, _, _ in some]
+        vectors = iter(self.encoder.encode(texts))
+        anchors = [next(vectors) for _ in documents]
+        return [
+            Draft(
+                document=document,
+                embedding=anchor,
+                queries=tuple(
+                    StoredQuery(text=text, embedding=next(vectors), generated=generated, held_out=held_out)
+                    for text, generated, held_out in some
+                ),
+            )
+            for document, anchor, some in zip(documents, anchors, asked, strict=True)
+        ]
+
+
+def require_new(documents: Sequence[Document], queries: Mapping[str, Sequence[str]], known: Iterable[str]) -> None:
+    """Refuse a batch with an id twice, an id that is indexed, an empty query, or queries of somebody else."""
+    seen: set[str] = set()
+    for document in documents:
+        if document.id in seen:
+            raise DuplicateDocument(f"expected each id once, found {document.id!r} twice in the batch; remove one")
+        seen.add(document.id)
+    for id in known:
+        raise DuplicateDocument(f"expected a new id, found {id!r} in the index; update or upsert it instead")
+    for id, texts in queries.items():
+        if id not in seen:
+            raise UnknownDocument(f"expected queries of documents in the batch, found some for {id!r}; add it first")
+        if isinstance(texts, str) or not all(isinstance(text, str) and text.strip() for text in texts):
+            raise InvalidInput(f"document {id!r}: expected its queries as a list of texts, found {texts!r:.80}")
+
+
+def _held_out(document_id: str, natural: Sequence[str]) -> list[str]:
+    """The query to hold out, chosen by hash: the same on every machine, whatever came before."""
+    if len(natural) < LEAST_TO_HOLD_OUT or _hash(document_id) % ONE_IN:
+        return []
+    return [min(natural, key=_hash)]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")

@@ -1,0 +1,524 @@
+"""Index: add, edit, delete, teach, search; what it acknowledges is on the disk."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Addition, Document, Hit
+from incdsi.errors import InvalidInput, UnknownDocument, VersionConflict
+from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
+from incdsi.index import models, tuning
+from incdsi.index.drafting import Drafter, require_new
+from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
+from incdsi.index.placing import Draft, Method, Others, Placed, Stopwatch, place, place_again
+from incdsi.index.quality import Probe, Quality, dense_ranks, probes
+from incdsi.index.settings import KEY, Settings
+from incdsi.search import check_mode, fuse, rank
+from incdsi.store import Record, Store
+from incdsi.store.filters import Where
+from incdsi.store.transaction import Transaction
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator, Spans
+
+Progress = Callable[[int, int], None]
+BATCH = 128  # documents solved and committed together
+ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
+BASE_EVERY = 4096  # changes after which closing writes a new base
+RETRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """What there is to know about an index; `quality` on its held-out queries, by way of searching."""
+
+    documents: int
+    queries: int
+    generated_queries: int
+    held_out_queries: int
+    preserve_rows: int
+    dimension: int
+    encoder: str
+    method: Method
+    hyperparameters: Hyperparameters
+    lexical_weight: float
+    tuning: bool
+    version: int
+    quality: Mapping[str, Quality]
+
+
+class Index:
+    """A search index that learns, in a folder; made by `create`, `build` and `open`.
+
+    Any number of threads may search while one writes, and any number of processes may search while one
+    writes; they see a new document within a search. The first change takes the folder's lock.
+
+    >>> with Index.open("shop") as index:                               # doctest: +SKIP
+    ...     index.add(Document(id="boots-18", text="Waterproof boots."), queries=["dry feet"])
+    ...     index.search("boots for a river")[0].document_id
+    """
+
+    def __init__(self, store: Store, encoder: Encoder, generator: Generator | None = None) -> None:
+        self._store = store
+        self._encoder = encoder
+        self._generator = generator or Spans()
+        self._writing = False
+        self._held_out = 0  # queries; counted by a writer, to know when to tune
+        self._mutex = threading.RLock()
+        self._settings = self._stored_settings()
+        self._live = Live.load(store, self._settings.dimension, preserve_nothing)
+
+    # Making and opening
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | str,
+        encoder: Encoder | str | Path | None = None,
+        *,
+        generator: Generator | None = None,
+        method: Method = "general",
+        hyperparameters: Hyperparameters | None = None,
+        tuning: bool = True,
+    ) -> Self:
+        """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2."""
+        chosen = models.as_encoder(encoder)
+        settings = Settings(
+            fingerprint=chosen.fingerprint,
+            dimension=chosen.dimension,
+            model=models.folder_name(chosen),
+            method=method,
+            hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
+            tuning=tuning and method == "general",
+        )
+        Store.create(path, {KEY: settings.to_json()}, prepare=models.keeper(chosen)).close()
+        return cls.open(path, chosen, generator=generator)
+
+    @classmethod
+    def open(
+        cls, path: Path | str, encoder: Encoder | str | Path | None = None, *, generator: Generator | None = None
+    ) -> Self:
+        """The index in a folder, for searching and, while no other process does, for writing."""
+        store = Store.open(path, writer=False)
+        try:
+            settings = Settings.from_json(_mapping(store.setting(KEY)))
+            chosen = models.open_model(Path(path), settings.model, settings.fingerprint, encoder)
+            return cls(store, chosen, generator)
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of files and lock; a writer that changed much leaves a base for quick opening."""
+        with self._mutex:
+            if self._writing and self._live.sequence - self._base_sequence() >= BASE_EVERY:
+                self._write_base()
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Reading
+
+    def __len__(self) -> int:
+        return len(self._current())
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._store
+
+    @property
+    def version(self) -> int:
+        """Counts every change; give it as `if_version` to refuse a lost update."""
+        return self._store.version
+
+    def get(self, id: str) -> Document:
+        """The document with that id; UnknownDocument when it is not there."""
+        return self._store.get(id).document
+
+    def queries(self, id: str) -> list[str]:
+        """What people asked for that document, taught queries included."""
+        return [query.text for query in self._store.get(id).queries if not query.generated]
+
+    def documents(self) -> Iterator[Document]:
+        """All documents, as of now, in the order of their last change."""
+        for record in self._store.changes(0).upserts:
+            yield record.document
+
+    def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
+        """The k best documents for a text; `where` filters on metadata before they are chosen."""
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidInput(f"expected a query of at least one character, found {text!r}")
+        chosen = check_mode(mode)
+        embedding = self._encoder.encode([text])[0] if chosen != "lexical" else None
+        for attempt in range(RETRIES):
+            try:
+                return self._hits(text, embedding, k, where, chosen)
+            except UnknownDocument:  # deleted between ranking and reading
+                if attempt == RETRIES - 1:
+                    raise
+        return []
+
+    def info(self) -> Info:
+        """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
+        records = list(self._store.changes(0).upserts)
+        queries = [query for record in records for query in record.queries]
+        settings = self._settings
+        return Info(
+            documents=len(records),
+            queries=len(queries),
+            generated_queries=sum(query.generated for query in queries),
+            held_out_queries=sum(query.held_out for query in queries),
+            preserve_rows=sum(query.preserved for query in queries),
+            dimension=settings.dimension,
+            encoder=settings.fingerprint,
+            method=settings.method,
+            hyperparameters=settings.hyperparameters,
+            lexical_weight=settings.lexical_weight,
+            tuning=settings.tuning,
+            version=self.version,
+            quality=self._quality(records),
+        )
+
+    def verify(self) -> list[str]:
+        """Read every byte; what is wrong with it, one sentence each, or nothing."""
+        return self._store.verify()
+
+    def backup(self, target: Path | str, progress: Progress | None = None) -> None:
+        """Copy the index as it is at one moment to a new folder, while reading and writing go on."""
+        self._store.backup(target, progress=progress)
+
+    # Writing
+
+    def add(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+        """Add a document and what people asked for it; DuplicateDocument when its id is there."""
+        return self.add_many([document], {document.id: queries}, if_version=if_version)[0]
+
+    def add_many(
+        self,
+        documents: Iterable[Document],
+        queries: Mapping[str, Sequence[str]] | None = None,
+        *,
+        if_version: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Add documents in order; the whole batch is refused before anything is written if one cannot be added.
+
+        They are committed in portions: what an interrupted call reported through `progress` is there.
+        """
+        batch, asked = list(documents), dict(queries or {})
+        additions: list[Addition] = []
+        with self._changing(if_version):
+            require_new(batch, asked, (document.id for document in batch if document.id in self._store))
+            for start in range(0, len(batch), BATCH):
+                additions += self._add(batch[start : start + BATCH], asked)
+                if progress is not None:
+                    progress(len(additions), len(batch))
+            self._tune_if_due()
+        return additions
+
+    def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+        """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
+        with self._changing(if_version):
+            record = self._store.get(document.id)
+            watch = Stopwatch()
+            draft = self._drafter().redraft(record, document, queries, watch)
+            return self._replace(draft, watch)
+
+    def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+        """Update the document if it is there, add it if not."""
+        with self._changing(if_version):
+            change = self.update if document.id in self._store else self.add
+            return change(document, queries)
+
+    def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
+        """From now on this query should find that document; no other document's vector changes."""
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidInput(f"expected a query of at least one character, found {query!r}")
+        with self._changing(if_version):
+            watch = Stopwatch()
+            return self._replace(self._drafter().taught(self._store.get(id), " ".join(query.split()), watch), watch)
+
+    def delete(
+        self,
+        id: str | None = None,
+        *,
+        where: Where | None = None,
+        resolve: bool = False,
+        if_version: int | None = None,
+    ) -> int:
+        """Remove a document, or all that pass a filter, with their text, queries and preserve rows; how many.
+
+        `resolve` places anew those that were solved with it present, so that nothing of it stays in them.
+        """
+        if (id is None) == (where is None):
+            raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
+        with self._changing(if_version):
+            ids = [id] if id is not None else self._store.ids(self._store.filter_rows(where or {}).tolist())
+            shaped = {row for one in ids for row in self._store.constrained_by(self._store.row_of(one))}
+            with self._store.transaction() as tx:
+                rows = [tx.delete(one) for one in ids]
+            self._live.remove(rows)
+            self._applied()
+            if resolve:
+                self._place_anew(sorted(shaped - set(rows)))
+            return len(ids)
+
+    def tune(self, progress: Progress | None = None) -> dict[str, Any]:
+        """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
+        with self._changing(None):
+            return self._tune(progress)
+
+    def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
+        """Embed and place everything anew under another encoder, then swap it in at once; searches go on."""
+        with self._changing(None):
+            models.keeper(encoder)(self._store.path)
+            settings = replace(
+                self._settings,
+                fingerprint=encoder.fingerprint,
+                dimension=encoder.dimension,
+                model=models.folder_name(encoder),
+            )
+            records = [self._under(encoder, record) for record in self._by_row()]
+            self._swap(settings, records, encoder, progress)
+
+    def compact(self) -> None:
+        """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
+        with self._changing(None):
+            self._live = self._live.compacted()
+            self._write_base()
+            self._store.compact()
+
+    # Inside: reading
+
+    def _current(self) -> Live:
+        """What is live, with everything other processes have written by now."""
+        if self._store.poll():
+            with self._mutex:
+                self._live = self._live.caught_up(self._store)
+                self._refresh_settings()
+        return self._live
+
+    def _hits(
+        self, text: str, embedding: NDArray[np.float32] | None, k: int, where: Where | None, mode: str
+    ) -> list[Hit]:
+        live = self._current()
+        scores, alive = self._scores(live, text, embedding, mode)
+        allowed = alive
+        if where is not None:
+            allowed = np.zeros_like(alive)
+            allowed[live.slots(self._store.filter_rows(where))] = True
+            allowed &= alive
+        slots = rank(scores, allowed, k)
+        documents = self._store.documents(live.store_rows(slots).tolist())
+        return [
+            Hit(document_id=document.id, score=float(scores[slot]), rank=number, document=document)
+            for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
+        ]
+
+    def _scores(
+        self, live: Live, text: str, embedding: NDArray[np.float32] | None, mode: str
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        if embedding is None:
+            alive = live.rows.alive
+            return live.lexical.scores(text, len(alive)), alive
+        learned = live.rows.scores(embedding)
+        alive = np.isfinite(learned)
+        if mode == "learned":
+            return learned, alive
+        lexical = live.lexical.scores(text, len(learned))
+        return fuse(learned, lexical, alive, self._settings.lexical_weight), alive
+
+    def _quality(self, records: Sequence[Record]) -> dict[str, Quality]:
+        asked = probes(records)
+        if not asked:
+            return {}
+        live = Live.load(self._store, self._settings.dimension, preserve_nothing)
+        _, reached = tuning.best_fusion(live, asked, at=self._settings.lexical_weight)
+        return {**reached, "dense": _dense(records, asked)}
+
+    # Inside: writing
+
+    @contextmanager
+    def _changing(self, if_version: int | None) -> Iterator[None]:
+        """Hold the lock, be up to date, and refuse when the index is not the one the caller saw."""
+        with self._mutex:
+            self._become_writer()
+            if if_version is not None and if_version != self.version:
+                raise VersionConflict(
+                    f"expected the index at version {if_version}, found {self.version}; read it again and retry"
+                )
+            yield
+            if self._live.wasteful:
+                self._live = self._live.compacted()
+
+    def _become_writer(self) -> None:
+        if self._writing:
+            return
+        writer = Store.open(self._store.path, writer=True)
+        self._store.close()
+        self._store = writer
+        self._refresh_settings()
+        self._live = Live.load(writer, self._settings.dimension, self._preserve)
+        self._held_out = writer.held_out()
+        self._writing = True
+
+    @property
+    def _preserve(self) -> Preserve:
+        return preserve_won if self._settings.method == "general" else preserve_mean
+
+    def _drafter(self) -> Drafter:
+        return Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
+
+    def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+        watch = Stopwatch()
+        drafts = self._drafter().drafts(documents, queries, watch)
+        placed = place(self._live, drafts, self._settings.hyperparameters, self._settings.method, watch=watch)
+        with watch.step("commit"), self._store.transaction() as tx:
+            records = _inserted(tx, placed)
+        with watch.step("append"):
+            self._live.put(records)
+            self._applied()
+        self._held_out += sum(query.held_out for record in records for query in record.queries)
+        seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
+        return [self._addition(result, records, seconds) for result in placed]
+
+    def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
+        how, method = self._settings.hyperparameters, self._settings.method
+        placed = place_again(self._live, draft, how, method, live_already=True, watch=watch)
+        record = replace(placed.record, constrained_by=tuple(placed.constrainers.rows))
+        with watch.step("commit"), self._store.transaction() as tx:
+            tx.replace(record.document.id, record)
+        with watch.step("append"):
+            self._live.put([record])
+            self._applied()
+        return self._addition(placed, [record], watch.seconds)
+
+    def _place_anew(self, rows: Sequence[int]) -> None:
+        for id in self._store.ids(rows):
+            self._replace(Draft.of(self._store.get(id)), Stopwatch())
+
+    def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
+        others = [records[number].document.id for number in sorted(placed.threatened.places)]
+        rows = sorted(placed.threatened.rows)
+        return Addition(
+            document_id=placed.record.document.id,
+            status=placed.status,
+            margin=placed.margin,
+            conflicts=(*self._store.ids(rows), *others),
+            seconds=dict(seconds),
+        )
+
+    def _applied(self) -> None:
+        self._live.sequence = self._store.version
+
+    # Inside: tuning and swapping
+
+    def _by_row(self) -> list[Record]:
+        return sorted(self._store.changes(0).upserts, key=lambda record: record.row)
+
+    def _tune_if_due(self) -> None:
+        if self._settings.tuning and self._held_out >= max(ENOUGH, 4 * self._settings.tuned_at):
+            self._tune(None)
+
+    def _tune(self, progress: Progress | None) -> dict[str, Any]:
+        records = self._by_row()
+        asked = probes(records)
+        if not asked:
+            raise InvalidInput(
+                f"expected held-out queries to tune by, found none among {len(records)} documents; "
+                "add documents with three or more queries each"
+            )
+        settings = self._settings
+        trials = tuning.best_weights(records, asked, settings.dimension, self._preserve, settings.method, progress)
+        before = self._quality(records)
+        chosen = replace(settings, hyperparameters=trials[0].hyperparameters)
+        if chosen != settings:
+            self._swap(chosen, records, self._encoder, progress)
+        weight, after = tuning.best_fusion(self._live, asked)
+        self._save(self._settings.tuned(chosen.hyperparameters, weight, self._held_out))
+        return {"before": before, "after": {**after, "dense": before["dense"]}, "trials": trials}
+
+    def _swap(self, settings: Settings, records: Sequence[Record], encoder: Encoder, progress: Progress | None) -> None:
+        """Place all records anew under these settings and put them in place in one transaction."""
+        done = 0
+
+        def report(count: int) -> None:
+            nonlocal done
+            done += count
+            if progress is not None:
+                progress(done, len(records))
+
+        how, method = settings.hyperparameters, settings.method
+        live, placed = tuning.resolve(records, settings.dimension, self._preserve, how, method, report)
+        with self._store.transaction() as tx:
+            for record in placed:
+                tx.replace(record.document.id, record)
+            tx.set_setting(KEY, settings.to_json())
+        self._settings, self._encoder, self._live = settings, encoder, live
+        self._applied()
+        self._write_base()
+
+    def _under(self, encoder: Encoder, record: Record) -> Record:
+        vectors = encoder.encode([record.document.content, *(query.text for query in record.queries)])
+        queries = tuple(replace(query, embedding=v) for query, v in zip(record.queries, vectors[1:], strict=True))
+        return replace(record, anchor=vectors[0], queries=queries)
+
+    def _save(self, settings: Settings) -> None:
+        with self._store.transaction() as tx:
+            tx.set_setting(KEY, settings.to_json())
+        self._settings = settings
+        self._applied()
+
+    def _refresh_settings(self) -> None:
+        settings = self._stored_settings()
+        if settings.fingerprint != self._settings.fingerprint:
+            self._encoder = models.open_model(self._store.path, settings.model, settings.fingerprint, None)
+        self._settings = settings
+
+    def _stored_settings(self) -> Settings:
+        return Settings.from_json(_mapping(self._store.setting(KEY)))
+
+    def _base_sequence(self) -> int:
+        base = self._store.base()
+        return base.sequence if base is not None else 0
+
+    def _write_base(self) -> None:
+        self._store.write_base(self._live.to_arrays(), self._live.sequence)
+
+
+def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
+    """Insert in order, each knowing the rows of those before it."""
+    records: list[Record] = []
+    for result in placed:
+        rows = _rows(result.constrainers, records)
+        record = replace(result.record, constrained_by=rows)
+        records.append(replace(record, row=tx.insert(record)))
+    return records
+
+
+def _rows(others: Others, records: Sequence[Record]) -> tuple[int, ...]:
+    return tuple({*others.rows, *(records[number].row for number in others.places)})
+
+
+def _dense(records: Sequence[Record], asked: Sequence[Probe]) -> Quality:
+    anchors = np.stack([record.anchor for record in records])
+    return Quality.of(dense_ranks(anchors, np.array([record.row for record in records]), asked))
+
+
+def _mapping(stored: Any) -> Mapping[str, Any]:
+    if not isinstance(stored, Mapping):
+        raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
+    return stored

@@ -1,0 +1,168 @@
+"""What an open index holds in memory: vectors, preserve rows and words, derived from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import CorruptStore, UnsupportedFormat
+from incdsi.lexical import LexicalIndex
+from incdsi.rows import LocalRows
+from incdsi.rows.table import Growing
+from incdsi.store import Base, Record, Store
+from incdsi.text.queries import represent
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Preserve = Callable[[Record], Floats]
+PORTION = 512  # records taken from the store at a time
+
+
+class Live:
+    """The documents of a store up to `sequence`, by slot; losing it costs time, never data.
+
+    One thread changes it; any number search it meanwhile. `preserve` makes a record's preserve rows (m, h);
+    a reader, which needs none, gives `preserve_nothing`.
+    """
+
+    def __init__(self, dimension: int, preserve: Preserve) -> None:
+        self.dimension = dimension
+        self.preserve = preserve
+        self.rows = LocalRows(dimension)
+        self.lexical = LexicalIndex()
+        self.sequence = 0
+        self._store_rows = Growing(np.int64)
+        self._slots: dict[int, int] = {}
+
+    @classmethod
+    def load(cls, store: Store, dimension: int, preserve: Preserve) -> Self:
+        """Everything in the store: the base if it is sound, then what is newer."""
+        live = cls(dimension, preserve)
+        base = store.base()
+        if base is not None:
+            try:
+                live._take_base(base)
+            except (CorruptStore, UnsupportedFormat, KeyError, ValueError):
+                live = cls(dimension, preserve)  # a cache: read everything instead
+        return live.caught_up(store)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def slot(self, store_row: int) -> int:
+        """Where the document of that row is."""
+        return self._slots[store_row]
+
+    def slots(self, store_rows: Rows) -> NDArray[np.intp]:
+        """Where these documents are; rows that are not here are left out."""
+        return np.array([s for r in store_rows.tolist() if (s := self._slots.get(r)) is not None], dtype=np.intp)
+
+    def store_rows(self, slots: NDArray[np.intp]) -> Rows:
+        """The store's rows of these slots."""
+        result: Rows = self._store_rows.values[slots]
+        return result
+
+    def caught_up(self, store: Store) -> Self:
+        """This, with everything newer in the store; another one when what was removed is not known any more."""
+        changes = store.changes(self.sequence)
+        live = type(self)(self.dimension, self.preserve) if changes.reload else self
+        live.remove([row for row in changes.removed if row in live._slots])
+        portion: list[Record] = []
+        for record in changes.upserts:
+            portion.append(record)
+            if len(portion) == PORTION:
+                live.put(portion)
+                portion = []
+        live.put(portion)
+        live.sequence = changes.sequence
+        return live
+
+    def put(self, records: Sequence[Record]) -> None:
+        """Show these documents, new ones or new states of old ones."""
+        if not records:
+            return
+        first = len(self._store_rows.values)
+        slots = range(first, first + len(records))
+        self.lexical.add_many(list(slots), [record.document.content for record in records])
+        self._store_rows.append(np.array([record.row for record in records], dtype=np.int64))
+        old = [self._slots.get(record.row) for record in records]
+        vectors = [record.vector for record in records]
+        self.rows.append_many(vectors, [self.preserve(record) for record in records], instead_of=old)
+        self._slots.update(zip((record.row for record in records), slots, strict=True))
+        self.lexical.remove_many([slot for slot in old if slot is not None])
+
+    def remove(self, store_rows: Sequence[int]) -> None:
+        """Hide these documents."""
+        slots = [self._slots.pop(row) for row in store_rows]
+        for slot in slots:
+            self.rows.remove(slot)
+        if slots:
+            self.lexical.remove_many(slots)
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether more slots are empty than it is worth keeping."""
+        return len(self._store_rows.values) > 2 * len(self) + 1024
+
+    def compacted(self) -> Self:
+        """The same documents without empty slots; searches in this one go on undisturbed."""
+        return self._from_arrays(self.to_arrays(), self.sequence)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as plain arrays, for the base."""
+        slots = np.array(sorted(self._slots.values()), dtype=np.intp)
+        owners, preserve_rows, own_scores = self.rows.preserve_arrays()
+        return {
+            "store_rows": self.store_rows(slots),
+            "vectors": self.rows.vectors(slots),
+            "owners": np.searchsorted(slots, owners),
+            "preserve_rows": preserve_rows,
+            "own_scores": own_scores,
+            **{f"lexical.{name}": array for name, array in self.lexical.to_arrays(slots).items()},
+        }
+
+    def _take_base(self, base: Base) -> None:
+        self._fill(base.arrays)
+        self.sequence = base.sequence
+
+    def _from_arrays(self, arrays: Mapping[str, NDArray[Any]], sequence: int) -> Self:
+        live = type(self)(self.dimension, self.preserve)
+        live._fill(arrays)
+        live.sequence = sequence
+        return live
+
+    def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        store_rows = np.array(arrays["store_rows"], dtype=np.int64)
+        lexical = {name.removeprefix("lexical."): a for name, a in arrays.items() if name.startswith("lexical.")}
+        self.lexical = LexicalIndex.from_arrays(lexical)
+        if len(self.lexical) != len(store_rows):
+            raise CorruptStore("expected as many documents in words as in vectors, found others; read the store")
+        self.rows.fill(arrays["vectors"])
+        if self.preserve is not preserve_nothing:
+            self.rows.fill_preserve(arrays["owners"], arrays["preserve_rows"], arrays["own_scores"])
+        self._store_rows.append(store_rows)
+        self._slots = dict(zip(store_rows.tolist(), range(len(store_rows)), strict=True))
+
+
+def preserve_won(record: Record) -> Floats:
+    """The general form: every query the document wins."""
+    return embeddings([query.embedding for query in record.queries if query.preserved], len(record.vector))
+
+
+def preserve_mean(record: Record) -> Floats:
+    """The paper's form: the mean of the queries."""
+    used = [query.embedding for query in record.queries if not query.held_out]
+    return represent(embeddings(used or [record.anchor], len(record.vector)))[None]
+
+
+def preserve_nothing(record: Record) -> Floats:
+    """For readers."""
+    return embeddings([], len(record.vector))
+
+
+def embeddings(vectors: Sequence[Floats], dimension: int) -> Floats:
+    """Stacked (k, h), also for k = 0."""
+    return np.stack(vectors) if vectors else np.empty((0, dimension), dtype=np.float32)

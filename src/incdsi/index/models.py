@@ -1,0 +1,59 @@
+"""The frozen encoder inside an index's folder."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from incdsi.errors import EncoderMismatch, ModelNotFound
+from incdsi.text.encoders import Encoder, load_encoder
+from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+
+MODELS = "model"
+
+
+def as_encoder(encoder: Encoder | str | Path | None) -> Encoder:
+    """The encoder itself, or the one under that name or in that folder; the default one for None."""
+    return load_encoder(encoder) if encoder is None or isinstance(encoder, str | Path) else encoder
+
+
+def folder_name(encoder: Encoder) -> str | None:
+    """Where an index keeps this encoder; None for one of the caller's own that it cannot keep."""
+    kept = isinstance(encoder, OnnxEncoder) or hasattr(encoder, "model")
+    return f"{MODELS}/{encoder.fingerprint[:16]}" if kept else None
+
+
+def keeper(encoder: Encoder) -> Callable[[Path], None]:
+    """A function that puts the encoder into an index's folder."""
+
+    def keep(index_folder: Path) -> None:
+        name = folder_name(encoder)
+        if name is None or (index_folder / name).exists():
+            return
+        (index_folder / MODELS).mkdir(exist_ok=True)
+        if isinstance(encoder, OnnxEncoder):
+            beside = index_folder / f"{name}.part"
+            shutil.rmtree(beside, ignore_errors=True)
+            shutil.copytree(encoder.folder, beside)
+            beside.rename(index_folder / name)
+        else:
+            importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, index_folder / name)
+
+    return keep
+
+
+def open_model(index_folder: Path, name: str | None, fingerprint: str, given: Encoder | str | Path | None) -> Encoder:
+    """The encoder an index was built with: the caller's if it is the same, else the one it keeps."""
+    if given is None and name is None:
+        raise ModelNotFound(
+            f"expected the encoder that {index_folder} was built with, found none kept there; open it with encoder=..."
+        )
+    encoder = OnnxEncoder(index_folder / str(name)) if given is None else as_encoder(given)
+    if encoder.fingerprint != fingerprint:
+        raise EncoderMismatch(
+            f"expected the encoder {fingerprint[:12]} that {index_folder} was built with, "
+            f"found {encoder.fingerprint[:12]}; open it without encoder=, or build a new index"
+        )
+    return encoder

@@ -1,0 +1,205 @@
+"""Drafts become records: constrain and solve, many at once, against what is live."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.live import Live, embeddings
+from incdsi.solver import Newcomer, Placement, Violations, solve_many
+from incdsi.store import Record, StoredQuery
+from incdsi.text.queries import represent
+
+Method = Literal["general", "paper"]
+Floats = NDArray[np.float32]
+LOOSER = (1.0, 0.1, 0.01, 0.001)  # of the anchor's weight, tried until a taught query is won
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds by step."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Draft:
+    """A document with its text's embedding (h,) and its queries, not yet placed; `row` when it was stored before."""
+
+    document: Document
+    embedding: Floats
+    queries: tuple[StoredQuery, ...]
+    row: int = 0
+
+    @classmethod
+    def of(cls, record: Record) -> Draft:
+        """What a stored document is placed by."""
+        return cls(document=record.document, embedding=record.anchor, queries=record.queries, row=record.row)
+
+    @property
+    def used(self) -> list[int]:
+        """Places of the queries it is placed by: those that are not held out."""
+        return [place for place, query in enumerate(self.queries) if not query.held_out]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """Documents, by row in the store where they are indexed and by place in the batch where they are not yet."""
+
+    rows: frozenset[int]
+    places: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Placed:
+    """A record ready to be stored, and what is to be told about it.
+
+    `constrainers` had constraints that shaped the vector; `threatened` stand to lose a query to it, or it
+    lost one to them.
+    """
+
+    record: Record
+    status: str
+    margin: float
+    constrainers: Others
+    threatened: Others
+
+
+def place(
+    live: Live,
+    drafts: Sequence[Draft],
+    how: Hyperparameters,
+    method: Method,
+    *,
+    again: bool = False,
+    watch: Stopwatch | None = None,
+) -> list[Placed]:
+    """Solve for the drafts in order, each as if those before it were live.
+
+    `again` is for one draft that is live already: it does not compete with itself.
+    """
+    watch = watch or Stopwatch()
+    without = live.slot(drafts[0].row) if again else None
+    queries = [_queries(draft, method) for draft in drafts]
+    ends = np.cumsum([len(some) for some in queries])[:-1]
+    with watch.step("constrain"):
+        best, rival_slots = live.rows.best(np.concatenate(queries), without)
+        ceilings = live.rows.under(how.margins.preserve, without)
+    newcomers = [
+        Newcomer(some.astype(np.float64), rivals, how.anchor_scale * draft.embedding.astype(np.float64))
+        for some, rivals, draft in zip(queries, np.split(best, ends), drafts, strict=True)
+    ]
+    with watch.step("solve"):
+        placements = solve_many(
+            newcomers, ceilings, margins=how.margins, weights=how.weights, keep_lost=method == "paper"
+        )
+    batch = _Batch(live, len(ceilings), placements)
+    return [
+        batch.placed(number, draft, rivals, how, method)
+        for number, (draft, rivals) in enumerate(zip(drafts, np.split(rival_slots, ends), strict=True))
+    ]
+
+
+def place_again(
+    live: Live,
+    draft: Draft,
+    how: Hyperparameters,
+    method: Method,
+    *,
+    live_already: bool,
+    watch: Stopwatch | None = None,
+) -> Placed:
+    """Solve for one draft so that it wins what it was taught: the anchor is loosened until it does.
+
+    When even the loosest does not win, the first solution stands and its status says so.
+    """
+    first = None
+    for factor in LOOSER if any(query.taught for query in draft.queries) else LOOSER[:1]:
+        weights = replace(how.weights, anchor=how.weights.anchor * factor)
+        (placed,) = place(live, [draft], replace(how, weights=weights), method, again=live_already, watch=watch)
+        first = first or placed
+        if all(query.preserved for query in placed.record.queries if query.taught):
+            return placed
+    return first or placed
+
+
+def _queries(draft: Draft, method: Method) -> Floats:
+    """What the document should win: each query, or their mean in the paper's form."""
+    used = embeddings([draft.queries[place].embedding for place in draft.used], len(draft.embedding))
+    if method == "general":
+        return used
+    return represent(used)[None] if len(used) else draft.embedding[None]
+
+
+class _Batch:
+    """Who is who among the placements of a batch and the rows they met."""
+
+    def __init__(self, live: Live, indexed: int, placements: Sequence[Placement]) -> None:
+        self._live = live
+        self._indexed = indexed
+        self._placements = placements
+        self._ends = np.cumsum([np.count_nonzero(placement.preserved) for placement in placements])
+
+    def placed(
+        self, number: int, draft: Draft, rival_slots: NDArray[np.intp], how: Hyperparameters, method: Method
+    ) -> Placed:
+        placement = self._placements[number]
+        solution = placement.solution
+        behind = np.flatnonzero(placement.own_scores <= placement.rivals)
+        hard = Violations(
+            indices=solution.stolen.indices[solution.stolen.amounts > how.margins.preserve],
+            amounts=solution.stolen.amounts[solution.stolen.amounts > how.margins.preserve],
+        )
+        return Placed(
+            record=_record(draft, placement, method),
+            status=solution.status.name.lower(),
+            margin=placement.margin,
+            constrainers=self._others(placement, rival_slots, solution.lost.indices, solution.stolen),
+            threatened=self._others(placement, rival_slots, behind, hard),
+        )
+
+    def _others(
+        self, placement: Placement, rival_slots: NDArray[np.intp], queries: NDArray[np.intp], stolen: Violations
+    ) -> Others:
+        """The rivals at these queries and the owners of these rows."""
+        in_batch = placement.rival_places[queries]
+        slots = rival_slots[queries][in_batch < 0]
+        old = stolen.indices[stolen.indices < self._indexed]
+        new = stolen.indices[stolen.indices >= self._indexed] - self._indexed
+        slots = np.concatenate([slots[slots >= 0], self._live.rows.owners(old)])
+        places = np.concatenate([in_batch[in_batch >= 0], np.searchsorted(self._ends, new, side="right")])
+        return Others(
+            rows=frozenset(self._live.store_rows(slots).tolist()), places=frozenset(int(place) for place in places)
+        )
+
+
+def _record(draft: Draft, placement: Placement, method: Method) -> Record:
+    queries = list(draft.queries)
+    if method == "general":
+        for number, place_ in enumerate(draft.used):
+            queries[place_] = replace(
+                queries[place_],
+                preserved=bool(placement.preserved[number]),
+                own_score=float(placement.own_scores[number]),
+            )
+    return Record(
+        document=draft.document,
+        vector=placement.vector,
+        anchor=draft.embedding,
+        queries=tuple(queries),
+        row=draft.row,
+    )

@@ -1,0 +1,89 @@
+"""How well an index finds what it was never shown: its held-out queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.index.live import Live
+from incdsi.search import fuse
+from incdsi.store import Record
+
+MOST_PROBES = 2000
+WEIGHTS = np.round(np.linspace(0.0, 1.0, 21), 2)  # lexical weights tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Probe:
+    """A query that was held out, and the row of the document it should find."""
+
+    text: str
+    embedding: NDArray[np.float32]
+    row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """H@1, H@10 and MRR@10 in percent over `queries` queries."""
+
+    hits_at_1: float
+    hits_at_10: float
+    mrr_at_10: float
+    queries: int
+
+    @classmethod
+    def of(cls, ranks: NDArray[np.intp]) -> Quality:
+        """From the rank of each right document, counted from 1."""
+        if len(ranks) == 0:
+            return cls(hits_at_1=0.0, hits_at_10=0.0, mrr_at_10=0.0, queries=0)
+        reciprocal = np.where(ranks <= 10, 1.0 / ranks, 0.0)
+        shares = (ranks <= 1).mean(), (ranks <= 10).mean(), reciprocal.mean()
+        h1, h10, mrr = (round(100 * float(share), 2) for share in shares)
+        return cls(hits_at_1=h1, hits_at_10=h10, mrr_at_10=mrr, queries=len(ranks))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def probes(records: Iterable[Record]) -> list[Probe]:
+    """The held-out queries, evenly thinned to a number that is quick to ask."""
+    found = [
+        Probe(text=query.text, embedding=query.embedding, row=record.row)
+        for record in records
+        for query in record.queries
+        if query.held_out
+    ]
+    return [found[i] for i in np.linspace(0, len(found) - 1, min(len(found), MOST_PROBES)).astype(int)]
+
+
+def learned_ranks(live: Live, asked: Sequence[Probe]) -> NDArray[np.intp]:
+    """The rank of each probe's document by the learned score."""
+    return np.array([_rank(live.rows.scores(p.embedding), live.slot(p.row)) for p in asked], dtype=np.intp)
+
+
+def ranks_by_weight(live: Live, asked: Sequence[Probe]) -> NDArray[np.intp]:
+    """The rank of each probe's document at each of WEIGHTS, from learned alone to lexical alone: (weights, probes)."""
+    ranks = np.empty((len(WEIGHTS), len(asked)), dtype=np.intp)
+    for place, probe in enumerate(asked):
+        learned = live.rows.scores(probe.embedding)
+        alive = np.isfinite(learned)
+        lexical = live.lexical.scores(probe.text, len(learned))
+        for number, weight in enumerate(WEIGHTS):
+            fused = np.where(alive, fuse(np.where(alive, learned, 0), lexical, alive, float(weight)), -np.inf)
+            ranks[number, place] = _rank(fused, live.slot(probe.row))
+    return ranks
+
+
+def dense_ranks(anchors: NDArray[np.float32], rows: NDArray[np.int64], asked: Sequence[Probe]) -> NDArray[np.intp]:
+    """The rank of each probe's document by its text's embedding alone; `anchors` (n, h) of the store's `rows`."""
+    place = {int(row): number for number, row in enumerate(rows)}
+    return np.array([_rank(anchors @ p.embedding, place[p.row]) for p in asked], dtype=np.intp)
+
+
+def _rank(scores: NDArray[np.float32], right: int) -> int:
+    # A tie counts against us: no credit for documents that cannot be told apart.
+    return int(np.count_nonzero(scores >= scores[right]))

@@ -1,0 +1,48 @@
+"""What an index remembers about itself, as plain JSON in its store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Self
+
+from incdsi.errors import InvalidInput
+from incdsi.hyperparameters import Hyperparameters, Margins, Weights
+from incdsi.index.placing import Method
+from incdsi.search import DEFAULT_FUSION
+
+KEY = "index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """`tuned_at` is the number of held-out queries at the last tuning; `model` a folder inside the index, or none."""
+
+    fingerprint: str
+    dimension: int
+    model: str | None
+    method: Method = "general"
+    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+    lexical_weight: float = DEFAULT_FUSION
+    tuning: bool = True
+    tuned_at: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in ("general", "paper"):
+            raise InvalidInput(f"expected method to be 'general' or 'paper', found {self.method!r}")
+        if not 0.0 <= self.lexical_weight <= 1.0:
+            raise InvalidInput(f"expected a lexical weight between 0 and 1, found {self.lexical_weight}")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        how = stored["hyperparameters"]
+        hyperparameters = Hyperparameters(
+            margins=Margins(**how["margins"]), weights=Weights(**how["weights"]), anchor_scale=how["anchor_scale"]
+        )
+        return cls(**{**stored, "hyperparameters": hyperparameters})
+
+    def tuned(self, hyperparameters: Hyperparameters, lexical_weight: float, held_out: int) -> Self:
+        return replace(self, hyperparameters=hyperparameters, lexical_weight=lexical_weight, tuned_at=held_out)

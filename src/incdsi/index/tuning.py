@@ -1,0 +1,124 @@
+"""Choose weights and fusion by the held-out queries; never below dense search, never below a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
+from incdsi.index.live import Live, Preserve
+from incdsi.index.placing import Draft, Method, place, place_again
+from incdsi.index.quality import WEIGHTS, Probe, Quality, learned_ranks, ranks_by_weight
+from incdsi.store import Record
+
+Progress = Callable[[int, int], None]
+BATCH = 128
+SAMPLE = 2000  # documents a candidate is tried on
+# From the most careful to the boldest. The first hardly leaves the text's own embedding.
+LADDER = (
+    Hyperparameters(margins=Margins(retrieve=1.0, preserve=1.0), weights=Weights(retrieve=0.3, anchor=3.0)),
+    SAFE,
+    Hyperparameters(margins=Margins(retrieve=4.0, preserve=2.0), weights=Weights(retrieve=0.5, anchor=0.15)),
+    BOLD,
+    Hyperparameters(margins=Margins(retrieve=6.0, preserve=3.5), weights=Weights(retrieve=0.9, anchor=0.02)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A candidate and what it reached on the held-out queries of the sample."""
+
+    hyperparameters: Hyperparameters
+    quality: Quality
+
+
+def resolve(
+    records: Sequence[Record],
+    dimension: int,
+    preserve: Preserve,
+    how: Hyperparameters,
+    method: Method,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[Live, list[Record]]:
+    """All documents placed anew, one after another from nothing, in the order of their rows."""
+    live = Live(dimension, preserve)
+    placed: list[Record] = []
+    for drafts in _batches([Draft.of(record) for record in records]):
+        if len(drafts) == 1:
+            batch = [place_again(live, drafts[0], how, method, live_already=False).record]
+        else:
+            batch = [result.record for result in place(live, drafts, how, method)]
+        live.put(batch)
+        placed += batch
+        if progress is not None:
+            progress(len(batch))
+    return live, placed
+
+
+def _batches(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
+    """Portions in order; one that was taught something is alone, because it may need several tries."""
+    batch: list[Draft] = []
+    for draft in drafts:
+        alone = any(query.taught for query in draft.queries)
+        if batch and (alone or len(batch) == BATCH):
+            yield batch
+            batch = []
+        batch.append(draft)
+        if alone:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def best_weights(
+    records: Sequence[Record],
+    asked: Sequence[Probe],
+    dimension: int,
+    preserve: Preserve,
+    method: Method,
+    progress: Progress | None = None,
+) -> list[Trial]:
+    """Every rung of the ladder tried on a sample that holds all it can of the probes' documents, best first.
+
+    Ties go to the more careful one.
+    """
+    sample = _sample(records, {probe.row for probe in asked})
+    rows = {record.row for record in sample}
+    inside = [probe for probe in asked if probe.row in rows]
+    done = 0
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, len(LADDER) * len(sample))
+
+    trials = []
+    for how in LADDER:
+        live, _ = resolve(sample, dimension, preserve, how, method, report)
+        trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(live, inside))))
+    return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
+
+
+def best_fusion(live: Live, asked: Sequence[Probe], at: float | None = None) -> tuple[float, dict[str, Quality]]:
+    """The lexical weight that finds most, or the one given, and what learned, lexical and fused search reach."""
+    by_weight = [Quality.of(ranks) for ranks in ranks_by_weight(live, asked)]
+    best = max(range(len(by_weight)), key=lambda number: (by_weight[number].mrr_at_10, -number))
+    if at is not None:
+        best = int(np.argmin(np.abs(WEIGHTS - at)))
+    reached = {"learned": by_weight[0], "lexical": by_weight[-1], "fused": by_weight[best]}
+    return float(WEIGHTS[best]), reached
+
+
+def _sample(records: Sequence[Record], wanted: set[int]) -> list[Record]:
+    """At most SAMPLE records in order: those of probes first, then an even choice of the others."""
+    if len(records) <= SAMPLE:
+        return list(records)
+    first = [record.row for record in records if record.row in wanted][:SAMPLE]
+    others = [record.row for record in records if record.row not in wanted]
+    evenly = np.linspace(0, len(others) - 1, min(len(others), SAMPLE - len(first))).astype(int)
+    chosen = {*first, *(others[place] for place in evenly)}
+    return [record for record in records if record.row in chosen]

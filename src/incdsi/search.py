@@ -1,0 +1,55 @@
+"""Fuse learned and lexical scores, filter, rank."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput
+
+Mode = Literal["fused", "learned", "lexical"]
+Scores = NDArray[np.float32]
+DEFAULT_FUSION = 0.3  # weight of the lexical score until it is tuned
+
+
+def check_mode(mode: str) -> Mode:
+    """The mode, or a sentence that lists those there are."""
+    for known in get_args(Mode):
+        if mode == known:
+            return known  # type: ignore[no-any-return]
+    raise InvalidInput(f"expected mode to be one of {', '.join(get_args(Mode))}, found {mode!r}")
+
+
+def fuse(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_weight: float) -> Scores:
+    """The weighted sum of both scores, each in standard deviations from its mean over all documents: (n,).
+
+    By score and not by rank: how far a document leads counts.
+    """
+    return (1.0 - np.float32(lexical_weight)) * _standardised(learned, alive) + np.float32(
+        lexical_weight
+    ) * _standardised(lexical, alive)
+
+
+def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
+    """The slots of the k best allowed documents, best first; ties go to the lower slot."""
+    if k < 1:
+        raise InvalidInput(f"expected k of at least 1, found {k}")
+    slots = np.flatnonzero(allowed)
+    if len(slots) > k:
+        best = scores[slots]
+        kth = np.partition(best, len(best) - k)[len(best) - k]
+        slots = slots[best >= kth]
+    order = np.lexsort((slots, -scores[slots]))
+    return slots[order[:k]]
+
+
+def _standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
+    # In float64, then rounded: the order of the documents leaves no trace in the result.
+    values = scores[alive].astype(np.float64)
+    if len(values) == 0:
+        return np.zeros_like(scores)
+    mean, spread = np.float32(values.mean()), np.float32(values.std())
+    result: Scores = (scores - mean) / spread if spread > 0 else np.zeros_like(scores)
+    return result

@@ -1,0 +1,8 @@
+"""What survives: SQLite is the truth, everything else in the folder is a cache or a lock."""
+
+from incdsi.store.base import Base
+from incdsi.store.reading import Changes
+from incdsi.store.records import Record, StoredQuery
+from incdsi.store.store import Store
+
+__all__ = ["Base", "Changes", "Record", "Store", "StoredQuery"]

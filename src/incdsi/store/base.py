@@ -1,0 +1,168 @@
+"""The memory-mapped base: a cache of arrays, rebuilt whenever it is missing or torn.
+
+One file a generation, `base.<generation>.bin`:
+
+    magic (8) | header length (8, little endian) | sha256 of the header (32) | header, JSON | arrays
+
+The header names the store, the generation, the sequence the arrays reflect, the length of the file,
+and for each array its dtype, shape, offset (a multiple of 64) and sha256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput
+from incdsi.store.files import fsync
+
+MAGIC = b"IDSIBASE"
+_ALIGNMENT = 64
+_FIXED = 8 + 8 + 32
+_NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Read-only memory-mapped arrays, and the sequence of the last change they reflect."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    sequence: int
+
+
+class Identity(NamedTuple):
+    """Which base the store means; a file that says otherwise is not it."""
+
+    store: str
+    generation: int
+    sequence: int
+
+
+class TornBaseError(Exception):
+    """A base file that is not what its store committed; never leaves this room."""
+
+
+def base_file(folder: Path, generation: int) -> Path:
+    """Where a generation lives."""
+    return folder / f"base.{generation}.bin"
+
+
+def write_base_file(folder: Path, identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes a generation beside the others, fsynced, under its own name only when it is whole."""
+    ordered = {name: _plain(name, array) for name, array in arrays.items()}
+    target = base_file(folder, identity.generation)
+    temporary = target.with_name(target.name + ".tmp")
+    try:
+        with temporary.open("wb") as file:
+            _write(file, identity, ordered)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    fsync(folder)
+
+
+def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> Base:
+    """Maps a generation; checks header and length, and with `full` every byte. Raises TornBaseError."""
+    file = base_file(folder, identity.generation)
+    try:
+        header = _read_header(file, identity)
+        mapped = np.memmap(file, dtype=np.uint8, mode="r")
+        arrays = {name: _view(mapped, entry) for name, entry in header["arrays"].items()}
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise TornBaseError(f"{file}: {error}") from error
+    for name, entry in header["arrays"].items() if full else ():
+        if _digest(arrays[name]) != entry["sha256"]:
+            raise TornBaseError(f"{file}: expected array {name!r} to have its checksum, found another")
+    return Base(arrays=arrays, sequence=identity.sequence)
+
+
+def remove_bases(folder: Path, *, keep: int | None) -> None:
+    """Removes every base file but generation `keep`; processes that mapped one keep their map."""
+    for file in folder.iterdir():
+        match = _NAME.fullmatch(file.name)
+        if match and (match[2] or int(match[1]) != keep):
+            file.unlink(missing_ok=True)
+
+
+def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind not in "biufSU":
+        raise InvalidInput(f"base array {name!r}: expected numbers, booleans or text, found dtype {array.dtype}")
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+
+
+def _write(file: Any, identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> None:
+    header = _header(identity, arrays)
+    packed = json.dumps(header).encode()
+    file.write(MAGIC + len(packed).to_bytes(8, "little") + hashlib.sha256(packed).digest() + packed)
+    start = _aligned(_FIXED + len(packed))
+    for name, array in arrays.items():
+        file.write(b"\0" * (start + header["arrays"][name]["offset"] - file.tell()))
+        file.write(_bytes(array))
+    file.write(b"\0" * (start + header["length"] - file.tell()))
+
+
+def _header(identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    entries, offset = {}, 0  # offsets count from the first aligned byte after the header
+    for name, array in arrays.items():
+        entries[name] = {
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "offset": offset,
+            "sha256": _digest(array),
+        }
+        offset = _aligned(offset + array.nbytes)
+    return {**identity._asdict(), "length": offset, "arrays": entries}
+
+
+def _read_header(file: Path, identity: Identity) -> dict[str, Any]:
+    with file.open("rb") as stream:
+        fixed = stream.read(_FIXED)
+        if len(fixed) != _FIXED or fixed[:8] != MAGIC:
+            raise ValueError("expected the header of a base")
+        length = int.from_bytes(fixed[8:16], "little")
+        size = os.fstat(stream.fileno()).st_size
+        packed = stream.read(length) if length <= size else b""
+        if hashlib.sha256(packed).digest() != fixed[16:]:
+            raise ValueError("expected the header to have its checksum, found another")
+        header: dict[str, Any] = json.loads(packed)
+    start = _aligned(_FIXED + length)
+    if size != start + header["length"]:
+        raise ValueError(f"expected {start + header['length']} bytes, found {size}")
+    if Identity(header["store"], header["generation"], header["sequence"]) != identity:
+        raise ValueError("expected the base that the store committed, found another")
+    for entry in header["arrays"].values():
+        entry["offset"] += start
+    return header
+
+
+def _view(mapped: NDArray[np.uint8], entry: Mapping[str, Any]) -> NDArray[Any]:
+    dtype, shape = np.dtype(entry["dtype"]), tuple(entry["shape"])
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    view: NDArray[Any] = mapped[entry["offset"] : entry["offset"] + count].view(dtype).reshape(shape)
+    return view
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(_bytes(array)).hexdigest()
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,211 @@
+"""Records to columns and back; nothing half-valid gets past here in either direction."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document, MetadataValue
+from incdsi.errors import InvalidDocument, InvalidInput
+from incdsi.store.records import JSON, Record, StoredQuery, Vector
+
+FLOAT32 = np.dtype("<f4")
+FLOAT64 = np.dtype("<f8")
+INT64_LIMIT = 2**63
+
+# Metadata is indexed by kind first, so that 1, "1" and True never meet in a comparison.
+Kind = str
+IndexedValue = tuple[Kind, str | int | float]
+
+
+class Columns(NamedTuple):
+    """A record as the tables hold it; each group ends with its checksum."""
+
+    document: tuple[str, str, str, str, int]  # id, title, text, metadata, checksum
+    inputs: tuple[bytes, str, bytes, bytes, bytes, int]  # anchor, texts, generated, held_out, embeddings, checksum
+    solution: tuple[bytes, bytes, bytes, int]  # vector, preserved, own_scores, checksum
+    metadata: tuple[tuple[str, Kind, str | int | float], ...]
+    links: tuple[int, ...]
+    dimension: int
+
+
+ASKED, GENERATED, TAUGHT = 0, 1, 2  # kinds of queries
+
+
+def encode(record: Record) -> Columns:
+    """The columns of a record; refuses what could not be read back equal."""
+    name = f"document {record.document.id!r}"
+    dimension = _dimension(record, name)
+    links = sorted_rows(record.constrained_by)
+    metadata = metadata_rows(record.document.metadata, name)
+    return Columns(
+        document=_document_columns(record.document),
+        inputs=_input_columns(record, dimension, name),
+        solution=solution_columns(
+            vector=record.vector,
+            preserved=[query.preserved for query in record.queries],
+            own_scores=[query.own_score for query in record.queries],
+            links=links,
+            name=name,
+        ),
+        metadata=metadata,
+        links=links,
+        dimension=dimension,
+    )
+
+
+def solution_columns(
+    *, vector: Vector, preserved: Sequence[bool], own_scores: Sequence[float], links: Sequence[int], name: str
+) -> tuple[bytes, bytes, bytes, int]:
+    """What solving decided: vector, preserved, own_scores, and a checksum that covers the links too."""
+    scores = np.asarray(own_scores, dtype=FLOAT64)
+    if not np.isfinite(scores).all():
+        raise InvalidInput(f"{name}: expected finite own scores, found {scores.tolist()}")
+    parts = (_vector_bytes(vector, f"{name}: vector"), bytes(map(bool, preserved)), scores.tobytes())
+    return (*parts, checksum(*parts, np.asarray(links, dtype="<i8").tobytes()))
+
+
+def decode(columns: Sequence[Any]) -> Record:
+    """The record in a row of `RECORD_COLUMNS`; raises ValueError or TypeError when it is damaged."""
+    row, sequence, id_, title, text, metadata, *rest = columns
+    anchor, texts, generated, held_out, embeddings, vector, preserved, own_scores, links = rest
+    solved = np.frombuffer(vector, dtype=FLOAT32)
+    names = json.loads(texts)
+    matrix = np.frombuffer(embeddings, dtype=FLOAT32).reshape(len(names), len(solved))
+    scores = np.frombuffer(own_scores, dtype=FLOAT64).tolist()
+    fields = zip(names, matrix, generated, held_out, preserved, scores, strict=True)
+    return Record(
+        document=decode_document(id_, title, text, metadata),
+        vector=solved,
+        anchor=np.frombuffer(anchor, dtype=FLOAT32),
+        queries=tuple(
+            StoredQuery(
+                text=text,
+                embedding=embedding,
+                generated=kind == GENERATED,
+                taught=kind == TAUGHT,
+                held_out=bool(apart),
+                preserved=bool(kept),
+                own_score=score,
+            )
+            for text, embedding, kind, apart, kept, score in fields
+        ),
+        constrained_by=tuple(sorted(json.loads(links))),
+        row=row,
+        sequence=sequence,
+    )
+
+
+def decode_document(id_: str, title: str, text: str, metadata: str) -> Document:
+    """The document in four columns."""
+    return Document(id=id_, title=title, text=text, metadata=json.loads(metadata))
+
+
+def checksum(*parts: bytes) -> int:
+    """CRC-32 over the parts and their lengths; finds rot, not malice."""
+    value = 0
+    for part in parts:
+        value = zlib.crc32(part, zlib.crc32(len(part).to_bytes(8, "little"), value))
+    return value
+
+
+def indexed(value: MetadataValue) -> IndexedValue:
+    """A metadata value as the filter table holds it: its kind and something SQLite can compare."""
+    if isinstance(value, bool):
+        return ("boolean", int(value))
+    if isinstance(value, int | float):
+        return ("number", value)
+    return ("null", 0) if value is None else ("text", value)
+
+
+def metadata_rows(metadata: Mapping[str, MetadataValue], name: str) -> tuple[tuple[str, Kind, str | int | float], ...]:
+    """One (field, kind, value) per metadata field; refuses numbers that SQLite cannot hold exactly."""
+    for field, value in metadata.items():
+        check_number(value, f"{name}: metadata {field!r}")
+    return tuple((field, *indexed(value)) for field, value in metadata.items())
+
+
+def check_number(value: object, name: str) -> None:
+    """Refuses integers beyond 64 bits, infinities and NaN."""
+    if isinstance(value, int) and not -INT64_LIMIT <= value < INT64_LIMIT:
+        raise InvalidDocument(f"{name}: expected an integer of at most 64 bits, found {value}; store it as text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidDocument(f"{name}: expected a finite number, found {value}; use null or text")
+
+
+def dump_json(value: JSON, name: str) -> str:
+    """Compact JSON; refuses NaN and whatever JSON cannot hold."""
+    try:
+        dumped = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name}: expected a value that JSON can hold, found {value!r} ({error})") from None
+    utf8(dumped, name)
+    return dumped
+
+
+def utf8(text: str, name: str) -> bytes:
+    """The bytes of a text; refuses lone surrogates, which no file could give back."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidDocument(f"{name}: expected valid Unicode, found a lone surrogate; clean the text first") from None
+
+
+def sorted_rows(rows: Iterable[int]) -> tuple[int, ...]:
+    """Rows in increasing order, once each, as plain integers."""
+    return tuple(sorted({int(row) for row in rows}))
+
+
+def _document_columns(document: Document) -> tuple[str, str, str, str, int]:
+    name = f"document {document.id!r}"
+    metadata = dump_json(dict(document.metadata), f"{name}: metadata")
+    texts = (document.id, document.title, document.text, metadata)
+    return (*texts, checksum(*(utf8(text, name) for text in texts)))
+
+
+def _input_columns(record: Record, dimension: int, name: str) -> tuple[bytes, str, bytes, bytes, bytes, int]:
+    queries = record.queries
+    texts = dump_json([query.text for query in queries], f"{name}: queries")
+    matrix = np.zeros((len(queries), dimension), dtype=FLOAT32)
+    for target, query in zip(matrix, queries, strict=True):
+        if query.embedding.dtype != np.float32:
+            raise InvalidInput(f"{name}: expected float32 query embeddings, found {query.embedding.dtype}")
+        target[:] = query.embedding
+    parts = (
+        _vector_bytes(record.anchor, f"{name}: anchor"),
+        texts.encode(),
+        bytes(TAUGHT if query.taught else GENERATED if query.generated else ASKED for query in queries),
+        bytes(bool(query.held_out) for query in queries),
+        _vector_bytes(matrix.reshape(-1), f"{name}: query embeddings", empty=True),
+    )
+    return (parts[0], texts, *parts[2:], checksum(*parts))
+
+
+def _dimension(record: Record, name: str) -> int:
+    shapes = {
+        np.shape(record.vector),
+        np.shape(record.anchor),
+        *(np.shape(q.embedding) for q in record.queries),
+    }
+    if len(shapes) != 1 or len(shape := shapes.pop()) != 1:
+        raise InvalidInput(
+            f"{name}: expected vector, anchor and query embeddings of one length, found shapes "
+            f"{np.shape(record.vector)}, {np.shape(record.anchor)}, "
+            f"{sorted({np.shape(q.embedding) for q in record.queries})}"
+        )
+    return int(shape[0])
+
+
+def _vector_bytes(vector: NDArray[Any], name: str, *, empty: bool = False) -> bytes:
+    array = np.asarray(vector)
+    if array.ndim != 1 or array.dtype != np.float32 or not (array.size or empty):
+        raise InvalidInput(f"{name}: expected a float32 vector, found {array.dtype} of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InvalidInput(f"{name}: expected finite numbers, found NaN or infinity")
+    return array.astype(FLOAT32, copy=False).tobytes()

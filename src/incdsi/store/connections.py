@@ -1,0 +1,218 @@
+"""Opening SQLite the way incdsi needs it, and saying its errors in our words."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from incdsi.errors import CorruptStore, DiskFull, IncDSIError, IndexLocked, InvalidInput
+from incdsi.store.files import WAL
+
+BUSY_MILLISECONDS = 10_000
+PAGE_BYTES = 8192
+WRITER_CACHE_KIBIBYTES = 32 * 1024
+LOG_BYTES = 64 * 1024 * 1024
+_FULL_BYTES = 256 * 1024
+
+
+@contextlib.contextmanager
+def clear_errors(file: Path) -> Iterator[None]:
+    """Turns SQLite's and the disk's errors about `file` into one sentence each."""
+    try:
+        yield
+    except IncDSIError:
+        raise
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
+        raise corrupt(file, str(error)) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise IndexLocked(
+            f"expected {file} to be free within {BUSY_MILLISECONDS // 1000} s, found it in use by another "
+            f"process; try again"
+        ) from error
+    except apsw.ReadOnlyError as error:
+        raise InvalidInput(f"expected to write {file}, found it read-only; open the index for reading") from error
+    except apsw.TooBigError as error:
+        raise InvalidInput("expected a document of less than a gigabyte, found a larger one; split it") from error
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
+        raise _disk_error(file, error) from error
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise disk_full(file) from error
+
+
+@contextlib.contextmanager
+def whole_or_nothing(connection: apsw.Connection) -> Iterator[None]:
+    """Undoes whatever transaction is still open when the block raises."""
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def corrupt(file: Path, reason: str) -> CorruptStore:
+    """The error that names the damaged file and the way back."""
+    return CorruptStore(f"expected a sound store in {file}, found: {reason}; restore a backup with `incdsi restore`")
+
+
+def open_writer(file: Path, *, create: bool = False) -> apsw.Connection:
+    """A connection that commits to the disk, not to the cache of the operating system."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = apsw.Connection(str(file), flags=flags)
+    connection.set_busy_timeout(BUSY_MILLISECONDS)
+    if create:
+        connection.pragma("page_size", PAGE_BYTES)
+    if connection.pragma("journal_mode", "wal") != "wal":
+        raise InvalidInput(
+            f"expected {file} on a disk with locks and shared memory, found one without; use a local disk"
+        )
+    connection.pragma("synchronous", "full")
+    connection.pragma("fullfsync", True)  # where fsync alone does not reach the disk (macOS)
+    connection.pragma("checkpoint_fullfsync", True)
+    connection.pragma("secure_delete", True)
+    connection.pragma("foreign_keys", True)
+    connection.pragma("cell_size_check", True)
+    connection.pragma("cache_size", -WRITER_CACHE_KIBIBYTES)
+    connection.pragma("journal_size_limit", LOG_BYTES)
+    return connection
+
+
+class Reader(NamedTuple):
+    """A read-only connection, and the state of the files it is valid for."""
+
+    connection: apsw.Connection
+    seal: tuple[int, ...]
+
+
+class Readers:
+    """Read connections, one borrower at a time each, so that any thread may read.
+
+    In a folder that cannot be written SQLite has no place for its shared memory, so a store at rest
+    is opened as immutable, and opened anew as soon as the files show that somebody else wrote.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._wal = file.with_name(WAL)
+        self._sealed = not os.access(file.parent, os.W_OK)
+        self._idle: list[Reader] = []
+        self._mutex = threading.Lock()
+        self._closed = False
+        self._pid = os.getpid()
+
+    @contextlib.contextmanager
+    def borrow(self) -> Iterator[apsw.Connection]:
+        """A connection of one's own for the length of the block."""
+        reader = self.take()
+        try:
+            with clear_errors(self._file):
+                yield reader.connection
+        finally:
+            self.give(reader)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """As `borrow`; everything read in the block is of one moment."""
+        with self.borrow() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def take(self) -> Reader:
+        """A connection that the caller must give back."""
+        self.require_usable()
+        seal = self.seal()
+        with self._mutex:
+            while self._idle:
+                reader = self._idle.pop()
+                if reader.seal == seal:
+                    return reader
+                reader.connection.close()
+        with clear_errors(self._file):
+            try:
+                return Reader(self._open(), seal)
+            except apsw.CantOpenError as error:
+                if not self._sealed:
+                    raise
+                raise InvalidInput(
+                    f"expected {self._file} to be at rest or its folder writable, found changes in {self._wal.name} "
+                    f"that cannot be read without writing; copy the folder to a place that can be written"
+                ) from error
+
+    def give(self, reader: Reader) -> None:
+        """Takes a connection back; it is closed when the store is."""
+        with self._mutex:
+            if not self._closed:
+                self._idle.append(reader)
+                return
+        reader.connection.close()
+
+    def seal(self) -> tuple[int, ...]:
+        """What must not change under an immutable connection; empty where SQLite keeps watch itself."""
+        if not self._sealed:
+            return ()
+        found = self._file.stat()
+        return (found.st_ino, found.st_mtime_ns, found.st_size, int(self._has_wal()))
+
+    def close(self) -> None:
+        """Closes what is idle now and the rest when it is given back; in a forked child touches nothing."""
+        with self._mutex:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        if not self.foreign():
+            for reader in idle:
+                reader.connection.close()
+
+    def require_usable(self) -> None:
+        """Refuses a closed store, and one that was opened before a fork."""
+        if self._closed:
+            raise InvalidInput(f"expected an open store, found {self._file.parent} closed; open it again")
+        if self.foreign():
+            raise InvalidInput(
+                f"expected {self._file.parent} to be opened by this process, found it opened before a fork; "
+                f"open it again in each process"
+            )
+
+    def foreign(self) -> bool:
+        """Whether this process is a forked child of the one that opened the store."""
+        return os.getpid() != self._pid
+
+    def _open(self) -> apsw.Connection:
+        options = "?immutable=1" if self._sealed and not self._has_wal() else "?mode=ro"
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(self._file.absolute().as_uri() + options, flags=flags)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.pragma("cell_size_check", True)
+        connection.pragma("schema_version")  # the first read, where what cannot be opened shows
+        return connection
+
+    def _has_wal(self) -> bool:
+        # An immutable connection would not see what is in the log: never take one beside it.
+        return self._wal.exists() and self._wal.stat().st_size > 0
+
+
+def _disk_error(file: Path, error: apsw.Error) -> OSError:
+    if isinstance(error, apsw.FullError) or shutil.disk_usage(file.parent).free < _FULL_BYTES:
+        return disk_full(file)
+    return OSError(errno.EIO, f"expected to read and write {file}, found: {error}; check the disk and permissions")
+
+
+def disk_full(file: Path) -> DiskFull:
+    """The error that says what was not kept and what to do."""
+    return DiskFull(
+        f"expected room to write {file}, found the disk full; nothing of this change was kept, "
+        f"free some space and try again"
+    )

@@ -1,0 +1,140 @@
+"""The statements that read, and the iterator that holds a snapshot while records stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from incdsi.errors import UnknownDocument
+from incdsi.store.codec import decode
+from incdsi.store.connections import Reader, Readers, clear_errors, corrupt
+from incdsi.store.records import Record
+
+# Left joins: a document whose other half is gone must be an error, not an absence.
+RECORDS = """
+SELECT documents.row, sequence, id, title, text, metadata,
+       anchor, texts, generated, held_out, embeddings,
+       vector, preserved, own_scores,
+       (SELECT json_group_array(constrainer) FROM links WHERE links.row = documents.row)
+FROM documents LEFT JOIN inputs USING (row) LEFT JOIN solutions USING (row)
+"""
+
+
+def decoded(file: Path, columns: Sequence[Any]) -> Record:
+    """The record in a row of `RECORDS`; CorruptStore when it cannot be one."""
+    try:
+        return decode(columns)
+    except (ValueError, TypeError) as error:
+        raise corrupt(file, f"row {columns[0]} is damaged ({error})") from error
+
+
+def find_row(connection: apsw.Connection, id: str) -> int | None:
+    """The row of a document, or None."""
+    try:
+        row: int | None = connection.execute("SELECT row FROM documents WHERE id = ?", (id,)).get
+    except UnicodeEncodeError:  # no such text was ever stored
+        return None
+    return row
+
+
+def select_rows(connection: apsw.Connection, columns: str, rows: Iterable[int]) -> list[tuple[Any, ...]]:
+    """The columns of these documents in the order asked; UnknownDocument when a row is not there."""
+    wanted = [int(row) for row in rows]
+    found = {
+        row: rest
+        for row, *rest in connection.execute(
+            f"SELECT row, {columns} FROM documents WHERE row IN (SELECT value FROM json_each(?))",
+            (json.dumps(wanted),),
+        )
+    }
+    missing = [row for row in wanted if row not in found]
+    if missing:
+        raise UnknownDocument(f"expected documents in all rows, found none in {missing[:5]}; deleted meanwhile?")
+    return [tuple(found[row]) for row in wanted]
+
+
+class Upserts(Iterator[Record]):
+    """Records newer than `since` in sequence order; gives its connection back when done or closed."""
+
+    def __init__(self, readers: Readers, reader: Reader, file: Path, since: int) -> None:
+        self._file = file
+        self._readers = readers
+        self._reader: Reader | None = reader
+        self._cursor = reader.connection.execute(f"{RECORDS} WHERE sequence > ? ORDER BY sequence", (since,))
+
+    def __next__(self) -> Record:
+        if self._reader is None:
+            raise StopIteration
+        try:
+            with clear_errors(self._file):
+                columns = next(self._cursor, None)
+            if columns is not None:
+                return decoded(self._file, columns)
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Ends the snapshot; what was not read yet stays unread."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            self._cursor.close()
+            _end(self._readers, reader)
+
+    def __del__(self) -> None:
+        if getattr(self, "_reader", None) is not None:
+            self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Everything newer than `since`, as of `sequence`, read in one snapshot.
+
+    `reload` means that what was removed is no longer known (compacted away, or the caller knows a
+    future this store never had): forget all rows, `upserts` then holds every record. `upserts`
+    keeps its snapshot open until it is exhausted or closed.
+    """
+
+    upserts: Upserts
+    removed: tuple[int, ...]
+    sequence: int
+    reload: bool
+
+
+def read_changes(readers: Readers, file: Path, since: int) -> Changes:
+    """What is newer than `since`, in a snapshot that lives as long as the iterator."""
+    reader = readers.take()
+    try:
+        with clear_errors(file):
+            reader.connection.execute("BEGIN")
+            sequence, purged = reader.connection.execute("SELECT sequence, purged_before FROM state").get
+            reload = since < purged or since > sequence
+            start = 0 if reload else since
+            removed = () if reload else _removed(reader.connection, since)
+            return Changes(
+                upserts=Upserts(readers, reader, file, start),
+                removed=removed,
+                sequence=sequence,
+                reload=reload,
+            )
+    except BaseException:
+        _end(readers, reader)
+        raise
+
+
+def _removed(connection: apsw.Connection, since: int) -> tuple[int, ...]:
+    rows = connection.execute("SELECT row FROM tombstones WHERE sequence > ? ORDER BY sequence", (since,))
+    return tuple(row for (row,) in rows)
+
+
+def _end(readers: Readers, reader: Reader) -> None:
+    if reader.connection.in_transaction:
+        reader.connection.execute("ROLLBACK")
+    readers.give(reader)

@@ -1,0 +1,49 @@
+"""What goes into the store and comes out of it: Record, StoredQuery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+Vector: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredQuery:
+    """One query of a document: its text, embedding (h,), and what solving made of it.
+
+    `generated`: no person asked it; `taught`: a person said that it should find this document.
+    """
+
+    text: str
+    embedding: Vector
+    generated: bool = False
+    taught: bool = False
+    held_out: bool = False
+    preserved: bool = False
+    own_score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Record:
+    """A document with everything solved for it: vector (h,), anchor (h,), queries.
+
+    `constrained_by` are the rows whose constraints were active when it was solved, stored sorted
+    and once each. `row` and `sequence` are given by the store and ignored when writing. Arrays
+    that come out of the store are read-only.
+    """
+
+    document: Document
+    vector: Vector
+    anchor: Vector
+    queries: tuple[StoredQuery, ...] = ()
+    constrained_by: tuple[int, ...] = ()
+    row: int = 0
+    sequence: int = 0

@@ -1,0 +1,310 @@
+"""Store: one folder, one writing process, any number of readers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
+from incdsi.store import checks, upkeep
+from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
+from incdsi.store.codec import decode_document
+from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
+from incdsi.store.files import STORE
+from incdsi.store.filters import Where, compile_filter
+from incdsi.store.lock import WriterLock
+from incdsi.store.reading import RECORDS, Changes, decoded, find_row, read_changes, select_rows
+from incdsi.store.records import JSON, Record
+from incdsi.store.schema import check_format, format_version, migrate
+from incdsi.store.transaction import Transaction
+from incdsi.store.upkeep import Progress
+
+
+class Store:
+    """Documents, queries and arrays that survive; made by `create` and `open`, usable from any thread.
+
+    What a block of `transaction` wrote is on the disk when the block ends. Reads see whole
+    transactions only and never wait for the writer.
+    """
+
+    def __init__(self, path: Path, *, writer: bool) -> None:
+        self.path = path
+        self._file = path / STORE
+        self._mutex = threading.Lock()
+        self._owner: int | None = None
+        self._lock = WriterLock(path) if writer else None
+        self._readers = Readers(self._file)
+        self._connection: apsw.Connection | None = None
+        self._polling = threading.Lock()
+        self._watch: Reader | None = None
+        self._seen: tuple[Any, ...] = ()
+        try:
+            with clear_errors(self._file):
+                self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | str,
+        settings: Mapping[str, JSON],
+        *,
+        prepare: Callable[[Path], None] | None = None,
+    ) -> Self:
+        """Makes an empty store and opens it for writing; refuses a folder that holds anything.
+
+        `prepare` may fill the folder (a model, say) before it appears under its name: everything is
+        there at once or nothing is.
+        """
+        upkeep.create_folder(Path(path), settings, prepare)
+        return cls.open(path, writer=True)
+
+    @classmethod
+    def open(cls, path: Path | str, *, writer: bool) -> Self:
+        """Opens a store; raises IndexNotFound, IndexLocked, UnsupportedFormat or CorruptStore."""
+        folder = Path(path)
+        if not (folder / STORE).is_file():
+            raise IndexNotFound(f"expected an index in {folder}, found no {STORE} there; create one or check the path")
+        return cls(folder, writer=writer)
+
+    @classmethod
+    def restore(cls, backup: Path | str, path: Path | str, *, progress: Progress | None = None) -> None:
+        """Makes a new index in `path` from a backup; every byte is verified before anything appears there."""
+        with upkeep.restoring(Path(backup), Path(path), progress) as folder:
+            with cls.open(folder, writer=True) as copy:
+                problems = copy.verify()
+            if problems:
+                first = problems[0].replace(str(folder), str(backup))
+                raise CorruptStore(
+                    f"expected a sound backup in {backup}, found {len(problems)} problems, "
+                    f"the first: {first}; use another backup"
+                )
+
+    def close(self) -> None:
+        """Lets go of files and lock; harmless when repeated, and in a forked child."""
+        if self._owner == threading.get_ident():
+            raise InvalidInput("expected no open transaction when closing, found one; end it first")
+        with self._polling:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            self._readers.give(watch)
+        self._readers.close()
+        if self._readers.foreign():
+            return
+        with self._mutex:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """One transaction: on the disk when the block ends, undone whole when it raises."""
+        with self._writing() as connection, whole_or_nothing(connection):
+            with clear_errors(self._file):
+                connection.execute("BEGIN IMMEDIATE")
+                changes = Transaction(connection, self._file)
+            try:
+                yield changes
+                with clear_errors(self._file):
+                    changes.finish()
+                    connection.execute("COMMIT")
+            finally:
+                changes.end()
+
+    def write_base(self, arrays: Mapping[str, NDArray[Any]], sequence: int) -> None:
+        """Replaces the base by arrays that reflect every change up to `sequence`."""
+        with self._writing() as connection, clear_errors(self._file):
+            store, generation, current = connection.execute("SELECT store, base_generation, sequence FROM state").get
+            if not 0 <= sequence <= current:
+                raise InvalidInput(f"expected a base of sequence 0 to {current}, found {sequence}")
+            write_base_file(self.path, Identity(store, generation + 1, sequence), arrays)
+            connection.execute("UPDATE state SET base_generation = ?, base_sequence = ?", (generation + 1, sequence))
+            remove_bases(self.path, keep=generation + 1)
+
+    def compact(self) -> None:
+        """Leaves no byte of what was deleted in any file; rewrites the whole store.
+
+        Forgets tombstones (readers that are behind reload) and drops a base older than the last
+        deletion, so write a new base first. IndexLocked when a reader holds an old snapshot too long.
+        """
+        with self._writing() as connection, clear_errors(self._file):
+            upkeep.purge(connection, self.path)
+
+    def backup(self, target: Path | str, *, progress: Progress | None = None) -> None:
+        """Copies one moment of the store, and model/, to a new folder while reading and writing go on."""
+        upkeep.copy_store(self._readers, self.path, Path(target), progress)
+
+    # Reading
+
+    def __len__(self) -> int:
+        return int(self._value("SELECT count(*) FROM documents"))
+
+    def __contains__(self, id: object) -> bool:
+        with self._readers.borrow() as connection:
+            return isinstance(id, str) and find_row(connection, id) is not None
+
+    @property
+    def version(self) -> int:
+        """The sequence of the last change; 0 when there was none."""
+        return int(self._value("SELECT sequence FROM state"))
+
+    @property
+    def dimension(self) -> int | None:
+        """The length h of every vector; None while there is no document."""
+        found: int | None = self._value("SELECT dimension FROM state")
+        return found
+
+    def get(self, id: str) -> Record:
+        """The record of a document; UnknownDocument when it is not there."""
+        with self._readers.snapshot() as connection:
+            row = self._known_row(connection, id)
+            return decoded(self._file, connection.execute(f"{RECORDS} WHERE documents.row = ?", (row,)).get)
+
+    def row_of(self, id: str) -> int:
+        """The row of a document; UnknownDocument when it is not there."""
+        with self._readers.borrow() as connection:
+            return self._known_row(connection, id)
+
+    def ids(self, rows: Iterable[int]) -> list[str]:
+        """The ids in these rows, in that order; UnknownDocument when one is not there."""
+        with self._readers.borrow() as connection:
+            return [id for (id,) in select_rows(connection, "id", rows)]
+
+    def documents(self, rows: Iterable[int]) -> list[Document]:
+        """The documents in these rows, in that order; UnknownDocument when one is not there."""
+        with self._readers.borrow() as connection:
+            found = select_rows(connection, "id, title, text, metadata", rows)
+        return [decode_document(*columns) for columns in found]
+
+    def changes(self, since: int) -> Changes:
+        """Everything newer than `since` in one snapshot; `since=0` is everything."""
+        return read_changes(self._readers, self._file, since)
+
+    def poll(self) -> bool:
+        """Whether any process committed something since the last poll, or since opening."""
+        self._readers.require_usable()
+        with self._polling, clear_errors(self._file):
+            if self._watch is None:
+                return False
+            seen, self._seen = self._seen, self._mark(self._watch)
+            return seen != self._seen
+
+    def constrained_by(self, row: int) -> tuple[int, ...]:
+        """The rows of the documents that were solved under an active constraint of this row."""
+        with self._readers.borrow() as connection:
+            found = connection.execute("SELECT row FROM links WHERE constrainer = ? ORDER BY row", (row,))
+            return tuple(row for (row,) in found)
+
+    def filter_rows(self, where: Where) -> NDArray[np.int64]:
+        """The rows whose metadata passes the filter (see filters.py), in increasing order."""
+        condition, parameters = compile_filter(where)
+        with self._readers.borrow() as connection:
+            found = connection.execute(f"SELECT row FROM documents WHERE {condition} ORDER BY row", parameters)
+            return np.fromiter((row for (row,) in found), dtype=np.int64)
+
+    def held_out(self) -> int:
+        """How many queries are held out; looks at every document."""
+        with self._readers.borrow() as connection:
+            return sum(sum(flags) for (flags,) in connection.execute("SELECT held_out FROM inputs"))
+
+    def setting(self, key: str, default: JSON = None) -> JSON:
+        """A setting, or `default` when it was never set."""
+        dumped = self._value("SELECT value FROM settings WHERE key = ?", (key,))
+        return default if dumped is None else json.loads(dumped)
+
+    def base(self) -> Base | None:
+        """The base this store committed; None when there is none, or it is missing or torn."""
+        for _ in range(3):  # a writer may replace it between the look-up and the opening
+            state = self._value("SELECT store, base_generation, base_sequence FROM state")
+            if state[2] is None:
+                return None
+            with contextlib.suppress(FileNotFoundError, TornBaseError):
+                return read_base_file(self.path, Identity(*state))
+        return None
+
+    def verify(self) -> list[str]:
+        """Reads every byte and returns what is wrong with it, one sentence each; empty when all is well."""
+        found: list[str] = []
+        try:
+            with self._readers.snapshot() as connection:
+                found.extend(checks.problems(connection, self.path))
+        except (CorruptStore, OSError) as error:  # damage that stops the reading
+            found.append(str(error))
+        return found
+
+    # Inside
+
+    def _start(self) -> None:
+        with self._readers.borrow() as connection:
+            found = check_format(connection, self._file)
+            if connection.execute("SELECT count(*) FROM state").get != 1:
+                raise corrupt(self._file, "its counters are missing")
+        if self._lock is not None:
+            self._connection = open_writer(self._file)
+            migrate(self._connection)
+            generation, current = self._connection.execute("SELECT base_generation, base_sequence FROM state").get
+            remove_bases(self.path, keep=None if current is None else generation)
+        elif found < format_version():
+            raise UnsupportedFormat(
+                f"expected a store of format {format_version()} in {self._file}, found format {found}; "
+                f"open it once for writing to bring it up to date"
+            )
+        self._watch = self._readers.take()
+        self._seen = self._mark(self._watch)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        self._readers.require_usable()
+        if self._lock is None:
+            raise InvalidInput(f"expected {self.path} to be open for writing, found it open for reading only")
+        if self._owner == threading.get_ident():
+            raise InvalidInput("expected one transaction at a time, found another inside it; end the first")
+        with self._mutex:
+            if self._connection is None:
+                raise InvalidInput(f"expected an open store, found {self.path} closed; open it again")
+            self._owner = threading.get_ident()
+            try:
+                yield self._connection
+            finally:
+                self._owner = None
+
+    def _mark(self, watch: Reader) -> tuple[Any, ...]:
+        seal = self._readers.seal()
+        if seal != watch.seal:
+            self._readers.give(watch)
+            self._watch = watch = self._readers.take()
+        return (seal, watch.connection.pragma("data_version"))
+
+    def _value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:
+        with self._readers.borrow() as connection:
+            return connection.execute(statement, parameters).get
+
+    def _known_row(self, connection: apsw.Connection, id: str) -> int:
+        row = find_row(connection, id)
+        if row is None:
+            raise UnknownDocument(f"expected a document {id!r} in {self.path}, found none; check the id or add it")
+        return row

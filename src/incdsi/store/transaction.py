@@ -1,0 +1,171 @@
+"""All writing: one SQLite transaction, kept whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import apsw
+
+from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.store.codec import Columns, dump_json, encode, solution_columns, sorted_rows, utf8
+from incdsi.store.connections import clear_errors
+from incdsi.store.reading import find_row
+from incdsi.store.records import JSON, Record, Vector
+
+
+class Transaction:
+    """The changes of one `with store.transaction()` block; every one gets the next sequence."""
+
+    def __init__(self, connection: apsw.Connection, file: Path) -> None:
+        self._connection = connection
+        self._file = file
+        self._usable = True
+        self._intact = True
+        self._sequence, self._dimension = connection.execute("SELECT sequence, dimension FROM state").get
+        self._found = (self._sequence, self._dimension)
+        self._mixed = False
+
+    @property
+    def version(self) -> int:
+        """The sequence of the last change, those of this block included."""
+        return int(self._sequence)
+
+    def insert(self, record: Record) -> int:
+        """Stores a new document and returns its row; DuplicateDocument when its id is there."""
+        columns = encode(record)
+        with self._change() as execute:
+            if find_row(self._connection, record.document.id) is not None:
+                raise DuplicateDocument(
+                    f"expected a new id, found {record.document.id!r} in the store; update it instead"
+                )
+            row: int = execute(
+                "INSERT INTO documents (sequence, id, title, text, metadata, checksum) "
+                "VALUES (?, ?, ?, ?, ?, ?) RETURNING row",
+                (self._sequence + 1, *columns.document),
+            ).get
+            self._write_parts(row, columns)
+        return row
+
+    def replace(self, id: str, record: Record) -> None:
+        """Stores a document anew in its row; UnknownDocument when it is not there."""
+        if record.document.id != id:
+            raise InvalidInput(f"expected a record of document {id!r}, found one of {record.document.id!r}")
+        columns = encode(record)
+        with self._change() as execute:
+            row = self._known(id)
+            execute(
+                "UPDATE documents SET sequence = ?, id = ?, title = ?, text = ?, metadata = ?, checksum = ? "
+                "WHERE row = ?",
+                (self._sequence + 1, *columns.document, row),
+            )
+            execute("DELETE FROM metadata WHERE row = ?", (row,))
+            execute("DELETE FROM links WHERE row = ?", (row,))
+            self._write_parts(row, columns)
+
+    def delete(self, id: str) -> int:
+        """Removes a document and all that was made of it; leaves its row and a sequence."""
+        with self._change() as execute:
+            row = self._known(id)
+            execute("DELETE FROM documents WHERE row = ?", (row,))  # the other tables follow by cascade
+            execute("INSERT INTO tombstones VALUES (?, ?)", (row, self._sequence + 1))
+        return row
+
+    def update_solution(
+        self,
+        row: int,
+        *,
+        vector: Vector,
+        constrained_by: Sequence[int],
+        preserved: Sequence[bool],
+        own_scores: Sequence[float],
+    ) -> None:
+        """Stores a re-solved row without touching text or embeddings; one flag and score a query."""
+        name, links = f"row {row}", sorted_rows(constrained_by)
+        columns = solution_columns(vector=vector, preserved=preserved, own_scores=own_scores, links=links, name=name)
+        with self._change() as execute:
+            self._require_match(row, dimension=len(vector), counts=(len(preserved), len(own_scores)))
+            execute("UPDATE documents SET sequence = ? WHERE row = ?", (self._sequence + 1, row))
+            execute("DELETE FROM links WHERE row = ?", (row,))
+            self._write_solution(row, columns, links)
+
+    def set_setting(self, key: str, value: JSON) -> None:
+        """Stores a setting; readers see it with the rest of the transaction."""
+        utf8(key, "setting")
+        dumped = dump_json(value, f"setting {key!r}")
+        with self._change() as execute:
+            execute("REPLACE INTO settings VALUES (?, ?)", (key, dumped))
+
+    def finish(self) -> None:
+        """Writes the counters; the last statements before the commit."""
+        if not self._intact:
+            raise InvalidInput("expected every change to succeed, found one that failed; nothing was kept")
+        if self._connection.execute("SELECT NOT EXISTS (SELECT 1 FROM documents)").get:
+            self._dimension = None
+        elif self._mixed:
+            self._require_one_dimension()
+        if (self._sequence, self._dimension) != self._found:
+            self._connection.execute("UPDATE state SET sequence = ?, dimension = ?", (self._sequence, self._dimension))
+
+    def end(self) -> None:
+        """Refuses all further changes."""
+        self._usable = False
+
+    @contextlib.contextmanager
+    def _change(self) -> Iterator[Callable[..., apsw.Cursor]]:
+        if not self._usable:
+            raise InvalidInput("expected an open transaction, found one that ended; begin another")
+        if not self._intact:  # SQLite may have undone it already: what follows would be on its own
+            raise InvalidInput("expected every change to succeed, found one that failed; end the transaction")
+        with clear_errors(self._file):
+            try:
+                yield self._connection.execute
+            except apsw.Error:
+                self._intact = False  # a change may be half done: catching the error must not commit it
+                raise
+        self._sequence += 1
+
+    def _write_parts(self, row: int, columns: Columns) -> None:
+        connection = self._connection
+        connection.execute("REPLACE INTO inputs VALUES (?, ?, ?, ?, ?, ?, ?)", (row, *columns.inputs))
+        self._write_solution(row, columns.solution, columns.links)
+        connection.executemany(
+            "INSERT INTO metadata VALUES (?, ?, ?, ?)", [(*entry, row) for entry in columns.metadata]
+        )
+        self._mixed |= self._dimension not in (None, columns.dimension)
+        self._dimension = columns.dimension
+
+    def _write_solution(self, row: int, columns: tuple[bytes, bytes, bytes, int], links: Sequence[int]) -> None:
+        self._connection.execute("REPLACE INTO solutions VALUES (?, ?, ?, ?, ?)", (row, *columns))
+        self._connection.executemany("INSERT INTO links VALUES (?, ?)", [(row, link) for link in links])
+
+    def _known(self, id: str) -> int:
+        row = find_row(self._connection, id)
+        if row is None:
+            raise UnknownDocument(f"expected a document {id!r} in the store, found none; add it first")
+        return row
+
+    def _require_match(self, row: int, *, dimension: int, counts: tuple[int, int]) -> None:
+        found = self._connection.execute(
+            "SELECT length(generated), length(anchor) / 4 FROM inputs WHERE row = ?", (row,)
+        ).get
+        if found is None:
+            raise UnknownDocument(f"expected a document in row {row}, found none; it may have been deleted")
+        if (*counts, dimension) != (found[0], found[0], found[1]):
+            raise InvalidInput(
+                f"row {row}: expected {found[0]} flags, {found[0]} own scores and a vector of length "
+                f"{found[1]}, found {counts[0]}, {counts[1]} and {dimension}"
+            )
+
+    def _require_one_dimension(self) -> None:
+        other = self._connection.execute(
+            "SELECT id, length(vector) / 4 FROM solutions JOIN documents USING (row) "
+            "WHERE length(vector) != 4 * ? LIMIT 1",
+            (self._dimension,),
+        ).get
+        if other is not None:
+            raise InvalidInput(
+                f"expected vectors of one length, found {self._dimension} and, in document {other[0]!r}, "
+                f"{other[1]}; replace all documents in one transaction to change it"
+            )

@@ -1,0 +1,127 @@
+"""Making folders, compacting, backing up and restoring: the slow verbs."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import apsw
+
+from incdsi.errors import IndexLocked, IndexNotFound
+from incdsi.store.base import remove_bases
+from incdsi.store.codec import dump_json, utf8
+from incdsi.store.connections import Readers, clear_errors, disk_full, open_writer, whole_or_nothing
+from incdsi.store.files import MODEL, STORE, staged
+from incdsi.store.records import JSON
+from incdsi.store.schema import APPLICATION_ID, check_format, migrate
+
+Progress = Callable[[int, int], None]
+_PAGES_A_STEP = 2048
+
+
+def create_folder(path: Path, settings: Mapping[str, JSON], prepare: Callable[[Path], None] | None) -> None:
+    """Makes an empty store in `path`, whole or not at all."""
+    dumped = {key: dump_json(value, f"setting {key!r}") for key, value in settings.items()}
+    with clear_errors(path / STORE), staged(path) as folder:
+        connection = open_writer(folder / STORE, create=True)
+        try:
+            connection.pragma("application_id", APPLICATION_ID)
+            migrate(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO state VALUES (1, ?, 0, 0, NULL, 0, NULL)", (secrets.token_hex(16),))
+            for key, value in dumped.items():
+                utf8(key, "setting")
+                connection.execute("INSERT INTO settings VALUES (?, ?)", (key, value))
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+        if prepare is not None:
+            prepare(folder)
+
+
+def purge(connection: apsw.Connection, folder: Path) -> None:
+    """Forgets tombstones, rebuilds the file without the space of what was deleted, empties the log.
+
+    A base that still holds a deleted row goes too. Readers that had not seen a purged deletion are
+    told to reload.
+    """
+    newest = connection.execute("SELECT max(sequence) FROM tombstones").get
+    if newest is not None:
+        _forget(connection, newest)
+    generation, current = connection.execute("SELECT base_generation, base_sequence FROM state").get
+    remove_bases(folder, keep=None if current is None else generation)
+    connection.execute("VACUUM")
+    busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+    if busy:
+        raise IndexLocked(
+            f"expected readers of {folder} to finish their reads, found one that did not; what was deleted "
+            f"may still be in {STORE}-wal: compact again later"
+        )
+
+
+def _forget(connection: apsw.Connection, newest: int) -> None:
+    with whole_or_nothing(connection):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM tombstones")
+        connection.execute(
+            "UPDATE state SET purged_before = ?1, base_sequence = CASE WHEN base_sequence >= ?1 THEN base_sequence END",
+            (newest,),
+        )
+        connection.execute("COMMIT")
+
+
+def copy_store(readers: Readers, folder: Path, target: Path, progress: Progress | None) -> None:
+    """Copies one moment of a store, and its model, to a new folder while writing goes on."""
+    with clear_errors(target / STORE), staged(target) as made:
+        _copy(readers, folder, made, progress)
+
+
+@contextlib.contextmanager
+def restoring(backup: Path, path: Path, progress: Progress | None) -> Iterator[Path]:
+    """A copy of a backup that becomes `path` when the block ends well; no base of old fits it."""
+    if not (backup / STORE).is_file():
+        raise IndexNotFound(f"expected a backup in {backup}, found no {STORE}; name the folder that `backup` made")
+    with clear_errors(path / STORE), staged(path) as folder:
+        readers = Readers(backup / STORE)
+        try:
+            with readers.borrow() as connection:
+                check_format(connection, backup / STORE)
+            _copy(readers, backup, folder, progress)
+        finally:
+            readers.close()
+        _renew(folder / STORE)
+        yield folder
+
+
+def _copy(readers: Readers, folder: Path, made: Path, progress: Progress | None) -> None:
+    with readers.snapshot() as source:
+        source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # takes the snapshot that all steps share
+        _copy_pages(source, made / STORE, progress)
+    if (folder / MODEL).is_dir():
+        shutil.copytree(folder / MODEL, made / MODEL)
+
+
+def _copy_pages(source: apsw.Connection, file: Path, progress: Progress | None) -> None:
+    target = apsw.Connection(str(file))
+    try:
+        target.pragma("synchronous", "off")  # the whole folder is fsynced before it gets its name
+        with target.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(_PAGES_A_STEP)
+                if progress is not None:
+                    progress(backup.page_count - backup.remaining, backup.page_count)
+    except apsw.FullError as error:
+        raise disk_full(file) from error
+    finally:
+        target.close()
+
+
+def _renew(file: Path) -> None:
+    connection = open_writer(file)
+    try:
+        connection.execute("UPDATE state SET store = ?, base_sequence = NULL", (secrets.token_hex(16),))
+    finally:
+        connection.close()

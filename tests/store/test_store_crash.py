@@ -1,0 +1,151 @@
+"""A writer killed at any moment loses nothing it acknowledged and leaves nothing half-done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crash_worker import Change, Mirror, discard, require_whole, revision_of
+from store_samples import content, sample
+
+from incdsi.store import Store
+
+WORKER = Path(__file__).with_name("crash_worker.py")
+ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+State = dict[str, int]
+
+
+@contextlib.contextmanager
+def worker(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, str(WORKER), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def send(process: subprocess.Popen[str], text: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
+def after(state: State, changes: list[Change]) -> State:
+    new = dict(state)
+    for verb, id, *revision in changes:
+        if verb == "put":
+            new[id] = revision[0]
+        else:
+            del new[id]
+    return new
+
+
+def run_until_killed(forker: subprocess.Popen[str], folder: Path, choice: random.Random) -> list[str]:
+    """Starts a writer, kills it at a random moment after its first words, returns all it said."""
+    send(forker, f"{folder} {choice.randrange(2**31)}\n")
+    pid, said = 0, []
+    killer: threading.Timer | None = None
+    while (word := line(forker)) != "dead":
+        assert word, "the forker died"
+        assert not word.startswith("error"), word
+        if word.startswith("pid"):
+            pid = int(word.split()[1])
+        else:
+            said.append(word)
+        if pid and said and killer is None:
+            killer = threading.Timer(choice.random() * 0.15, os.kill, (pid, signal.SIGKILL))
+            killer.start()
+    assert killer is not None
+    killer.join()
+    return said
+
+
+def acknowledged(state: State, said: list[str]) -> tuple[State, State]:
+    """What must be there, and what may be there instead: with the operation in flight."""
+    pending: list[Change] = []
+    for word in said:
+        if word == "ack":
+            state, pending = after(state, pending), []
+        else:
+            pending = json.loads(word.removeprefix("try "))
+    return state, after(state, pending)
+
+
+def state_of(store: Store) -> State:
+    found = {}
+    for record in store.changes(0).upserts:
+        require_whole(record)
+        found[record.document.id] = revision_of(record)
+    return found
+
+
+def survive(tmp_path: Path, *, kills: int, readers: int, seed: int) -> None:
+    folder = tmp_path / "shop"
+    Store.create(folder, {}).close()
+    choice, state, version, operations = random.Random(seed), State(), 0, 0
+    with contextlib.ExitStack() as stack:
+        forker = stack.enter_context(worker("fork"))
+        reading = [stack.enter_context(worker("read", str(folder))) for _ in range(readers)]
+        for _ in range(kills):
+            said = run_until_killed(forker, folder, choice)
+            operations += said.count("ack")
+            certain, possible = acknowledged(state, said)
+            with Store.open(folder, writer=choice.random() < 0.5) as store:
+                assert store.verify() == []
+                state = state_of(store)
+                assert state in (certain, possible)
+                assert store.version >= version
+                version = store.version
+            if (tmp_path / "backup").exists():
+                with Store.open(tmp_path / "backup", writer=False) as backup:
+                    assert backup.verify() == []
+                    assert state_of(backup) in (certain, {})
+        with Store.open(folder, writer=True) as store:
+            mirror = Mirror(store)
+            mirror.pull()
+            for process in reading:
+                assert process.stdin is not None
+                process.stdin.close()
+                digest, pulls = line(process).split()
+                assert digest == mirror.digest()
+                assert int(pulls) > 0
+                assert process.wait() == 0
+            discard(tmp_path / "backup")
+            store.backup(tmp_path / "backup")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "shop"]
+    assert operations > kills
+
+
+def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
+    survive(tmp_path, kills=12, readers=1, seed=random.randrange(2**31))
+
+
+@pytest.mark.slow
+def test_two_hundred_and_fifty_kills_with_three_readers(tmp_path: Path) -> None:
+    survive(tmp_path, kills=250, readers=3, seed=random.randrange(2**31))
+
+
+def test_the_crash_test_would_notice_a_loss() -> None:
+    certain, possible = acknowledged({"a": 1}, ['try [["put", "b", 2]]', "ack", 'try [["delete", "a"]]'])
+    assert (certain, possible) == ({"a": 1, "b": 2}, {"b": 2})
+    assert content(sample("a", 1)) != content(sample("a", 2))
