@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help install demo test test-all lint format bench bench-solver clean
+.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -16,6 +16,9 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,minilm,dev]'
 	@touch $@
+
+demo: $(READY)  ## fill an index with your Python's own documentation, add documents live, search, teach
+	$(BIN)/python -m incdsi.demo
 
 lint: $(READY)  ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -32,10 +35,23 @@ test: lint  ## lint, types and the fast tests
 test-all: lint  ## everything, also what takes minutes
 	$(BIN)/pytest
 
-bench: bench-solver  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
+
+bench-encoding: $(READY)  ## encoders against sentence-transformers
+	$(BIN)/python -m benchmarks.encoding
+
+bench-stage1: $(READY)  ## every way to the first document vectors, on real questions
+	$(BIN)/python -m benchmarks.stage1
+
+bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chroma
+	$(BIN)/python -m benchmarks.index
+
+$(VENV)/.peers: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch faiss-cpu chromadb
+	@touch $@
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

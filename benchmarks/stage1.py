@@ -1,0 +1,211 @@
+"""Every way to the first document vectors, on real questions: `make bench-stage1`.
+
+squad_plus with its own splits; all methods see the train questions and the documents' spans, choose by the
+val questions, and are judged on the test questions, all documents being candidates. Each method runs in a
+process of its own; its seconds include encoding everything it needs, as measured when it was encoded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.machine import machine, peak_mb, write
+from benchmarks.real import Questions, RealData, real_data
+from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
+from incdsi.rows import LocalRows
+from incdsi.solver import Newcomer, solve_many
+from incdsi.text.encoders.locate import HUB_NAME, installed_model
+from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi.training.records import Moment
+from incdsi.training.settings import FinetuneSettings, FrozenSettings, Settings, Start
+from incdsi.training.stage1 import Mode, train
+
+Floats = NDArray[np.float32]
+BATCH = 128
+EPOCHS_OF_FINETUNING = 3  # what 30 minutes on two cores allow
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Document vectors (n, h), the questions as their encoder embeds them, and what is worth telling."""
+
+    vectors: Floats
+    val: Floats
+    test: Floats
+    note: str = ""
+
+
+def measured(vectors: Floats, embeddings: Floats, owners: NDArray[np.intp]) -> dict[str, float]:
+    """H@1, 5, 10 and MRR@10 in percent; a tie counts against the right document."""
+    ranks = np.concatenate(
+        [
+            _ranks(embeddings[start : start + 1024] @ vectors.T, owners[start : start + 1024])
+            for start in range(0, len(embeddings), 1024)
+        ]
+    )
+    hits = {f"h@{k}": 100 * float((ranks <= k).mean()) for k in (1, 5, 10)}
+    return {**hits, "mrr@10": 100 * float(np.where(ranks <= 10, 1 / ranks, 0).mean()), "n": len(ranks)}
+
+
+def _ranks(scores: Floats, owners: NDArray[np.intp]) -> NDArray[np.intp]:
+    right = scores[np.arange(len(owners)), owners]
+    result: NDArray[np.intp] = (scores >= right[:, None]).sum(axis=1)
+    return result
+
+
+def dense(data: RealData) -> Outcome:
+    return Outcome(data.embeddings, data.val.embeddings, data.test.embeddings)
+
+
+def mean_queries(data: RealData) -> Outcome:
+    questions = data.by_document([data.train, data.spans])
+    vectors = np.stack(
+        [some.mean(axis=0) if len(some) else text for some, text in zip(questions, data.embeddings, strict=True)]
+    )
+    return Outcome(vectors, data.val.embeddings, data.test.embeddings)
+
+
+def solved(data: RealData, how: Hyperparameters) -> Outcome:
+    """All rows one after another in random order, from nothing, in the general form."""
+    questions = data.by_document([data.train, data.spans])
+    order = np.random.default_rng(0).permutation(len(questions))
+    rows = LocalRows(data.encoder.dimension)
+    vectors = np.empty_like(data.embeddings)
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        best, _ = rows.best(np.concatenate([questions[i] for i in batch]))
+        rivals = np.split(best, np.cumsum([len(questions[i]) for i in batch])[:-1])
+        newcomers = [
+            Newcomer(questions[i].astype(np.float64), rival, how.anchor_scale * data.embeddings[i].astype(np.float64))
+            for i, rival in zip(batch, rivals, strict=True)
+        ]
+        ceilings = rows.under(how.margins.preserve)
+        placements = solve_many(newcomers, ceilings, margins=how.margins, weights=how.weights)
+        kept = [questions[i][p.preserved] for i, p in zip(batch, placements, strict=True)]
+        rows.append_many([p.vector for p in placements], kept)
+        vectors[batch] = [p.vector for p in placements]
+    return Outcome(vectors, data.val.embeddings, data.test.embeddings, f"{len(rows.under(0.0)):,} preserve rows")
+
+
+def trained(data: RealData, mode: Mode, start: Start = "text") -> Outcome:
+    settings: Settings = FrozenSettings(start=start)
+    if mode == "finetune":
+        settings = FinetuneSettings(epochs=EPOCHS_OF_FINETUNING)
+    begin = time.perf_counter()
+
+    def observe(moment: Moment) -> None:
+        if moment.ended is not None:
+            print(f"  {moment.ended} after {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
+
+    # Finetuning on 2 cores has time for the natural questions only.
+    learned_from = [data.train, data.spans] if mode == "frozen" else [data.train]
+    model = train(
+        data.documents,
+        _texts(data, learned_from),
+        encoder=data.encoder if mode == "frozen" else TorchEncoder.load(installed_model() or HUB_NAME),
+        mode=mode,
+        settings=settings,
+        validation=_texts(data, [data.val]),
+        known=_known(data),
+        observe=observe,
+    )
+    val, test = data.val.embeddings, data.test.embeddings
+    if mode == "finetune":
+        val, test = (model.encoder.encode(some.texts) for some in (data.val, data.test))
+    curve = [round(100 * epoch.quality.hits1, 2) for epoch in model.epochs if epoch.quality]
+    return Outcome(model.document_vectors, val, test, f"val H@1 by epoch {curve}, kept {model.best_epoch}")
+
+
+def _texts(data: RealData, questions: list[Questions]) -> dict[str, list[str]]:
+    texts: dict[str, list[str]] = {}
+    for some in questions:
+        for text, owner in zip(some.texts, some.owners, strict=True):
+            texts.setdefault(data.documents[owner].id, []).append(text)
+    return texts
+
+
+def _known(data: RealData) -> dict[str, Floats]:
+    known = {document.content: row for document, row in zip(data.documents, data.embeddings, strict=True)}
+    for some in (data.train, data.spans, data.val):
+        known.update(zip(some.texts, some.embeddings, strict=True))
+    return known
+
+
+METHODS: dict[str, Callable[[RealData], Outcome]] = {
+    "dense": dense,
+    "mean queries": mean_queries,
+    "solved, safe": lambda data: solved(data, SAFE),
+    "solved, bold": lambda data: solved(data, BOLD),
+    "frozen from text": lambda data: trained(data, "frozen"),
+    "frozen from queries": lambda data: trained(data, "frozen", "queries"),
+    "frozen from random": lambda data: trained(data, "frozen", "random"),
+    "finetune": lambda data: trained(data, "finetune"),
+}
+
+
+def run(name: str) -> dict[str, Any]:
+    data = real_data()
+    begin = time.perf_counter()
+    outcome = METHODS[name](data)
+    seconds = time.perf_counter() - begin
+    needs = ["encode documents", *(["encode queries", "encode spans", "generate"] if name != "dense" else [])]
+    return {
+        "method": name,
+        "test": measured(outcome.vectors, outcome.test, data.test.owners),
+        "val": measured(outcome.vectors, outcome.val, data.val.owners),
+        "seconds": seconds,
+        "encoding_seconds": sum(data.seconds[part] for part in needs),
+        "peak_mb": peak_mb(),
+        "note": outcome.note,
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    test, val = result["test"], result["val"]
+    return (
+        f"{result['method']:<21}{test['h@1']:>7.2f}{test['h@5']:>7.2f}{test['h@10']:>7.2f}{test['mrr@10']:>8.2f}"
+        f"{val['h@1']:>9.2f}{result['seconds']:>9.0f}{result['encoding_seconds']:>10.0f}{result['peak_mb']:>9.0f}"
+        f"  {result['note']}"
+    )
+
+
+HEADER = (
+    f"{'':<21}{'H@1':>7}{'H@5':>7}{'H@10':>7}{'MRR@10':>8}{'val H@1':>9}{'seconds':>9}{'+encoding':>10}{'peak MB':>9}"
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=METHODS, default=list(METHODS), help="these methods")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        print(json.dumps(run(arguments.child)))
+        return
+    print(json.dumps(machine()))
+    data = real_data()
+    sizes = f"{len(data.documents)} documents, {len(data.train.texts)} train, {len(data.val.texts)} val, "
+    print(sizes + f"{len(data.test.texts)} test questions, {len(data.spans.texts)} spans")
+    print(HEADER)
+    results = []
+    for name in arguments.only:
+        command = [sys.executable, "-m", "benchmarks.stage1", "--child", name]
+        child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        results.append(json.loads(child.stdout.splitlines()[-1]))
+        print(show(results[-1]), flush=True)
+    if len(results) == len(METHODS):
+        print("written to", write("stage1", {"encoding": data.seconds, "methods": results}))
+
+
+if __name__ == "__main__":
+    main()

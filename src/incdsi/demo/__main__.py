@@ -1,0 +1,158 @@
+"""The demo itself: `python -m incdsi.demo` or `make demo`."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from incdsi.demo.corpus import package_documentation, python_documentation
+from incdsi.documents import Document, Hit
+from incdsi.errors import IncDSIError
+from incdsi.index import Index
+
+LIVE = "rich"  # the package whose documents are added live; installed with incdsi
+QUESTIONS = (
+    "wait until several coroutines are done",
+    "remove duplicates but keep the order",
+    "how do I read a zip file",
+)
+LESSON = ("stop my program from eating all the memory", "resource")
+
+
+class Demo:
+    """Fills an empty index, adds documents live, searches, teaches, deletes, and says what to type next."""
+
+    def __init__(self, console: Console, folder: Path, most: int | None) -> None:
+        self.console = console
+        self.folder = folder
+        self.most = most
+
+    def run(self) -> None:
+        self._say("1", "An index over the documentation inside your own Python: from nothing, with no training.")
+        documents = python_documentation()[: self.most]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with Index.create(self.folder) as index:
+            self._fill(index, documents)
+            self._say(
+                "2", f"Documents of the package [bold]{LIVE}[/], added live: no retraining, no other vector touched."
+            )
+            live = self._add_live(index)
+            self._say("3", "Search: the learned score and BM25, fused.")
+            for question in QUESTIONS:
+                self._hits(question, index.search(question, k=3))
+            self._say("4", "Teach: this question should find that document, from now on.")
+            self._teach(index, *LESSON)
+            self._say("5", "Delete: gone from the index, and from the files after `incdsi compact`.")
+            self._delete(index, live)
+        self._next_steps()
+
+    def _fill(self, index: Index, documents: list[Document]) -> None:
+        begin = time.perf_counter()
+        columns = (TextColumn("   {task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self.console) as progress:
+            task = progress.add_task("adding", total=len(documents))
+            additions = index.add_many(documents, progress=lambda done, total: progress.update(task, completed=done))
+        seconds = time.perf_counter() - begin
+        encoding = sum(addition.seconds["encode"] for addition in additions)
+        each = 1e3 * (seconds - encoding) / len(documents)
+        self.console.print(
+            f"   {len(documents):,} documents in {seconds:.0f} s: {encoding:.0f} s to embed their texts, "
+            f"then {each:.1f} ms each to be placed and kept"
+        )
+
+    def _add_live(self, index: Index) -> str:
+        table = Table(
+            "document", "embed", "solve", "on disk", "total", "outcome", box=None, padding=(0, 2), header_style="dim"
+        )
+        added = ""
+        for document in itertools.islice(package_documentation(LIVE), 8):
+            begin = time.perf_counter()
+            addition = index.add(document)
+            total = time.perf_counter() - begin
+            spent = addition.seconds
+            parts = (spent["encode"], spent["constrain"] + spent["solve"], spent["commit"], total)
+            outcome = addition.status + (f", close to {addition.conflicts[0]}" if addition.conflicts else "")
+            table.add_row(document.id, *(f"{1e3 * part:.1f} ms" for part in parts), outcome)
+            added = document.id
+        self.console.print(table)
+        return added
+
+    def _hits(self, question: str, hits: list[Hit]) -> None:
+        self.console.print(f"   [bold]{question}[/]")
+        for hit in hits:
+            line = " ".join(hit.document.text.split())[:72]
+            self.console.print(
+                f"     {hit.rank}. [cyan]{hit.document_id}[/]  [dim]{line}[/]", highlight=False, soft_wrap=True
+            )
+
+    def _teach(self, index: Index, question: str, id: str) -> None:
+        if id not in index:
+            id = index.search(question, k=20)[-1].document_id
+        before = _rank(index, question, id)
+        begin = time.perf_counter()
+        index.teach(question, id)
+        spent = time.perf_counter() - begin
+        self.console.print(
+            f"   [bold]{question}[/] -> [cyan]{id}[/]: rank {before} before, "
+            f"[green]{_rank(index, question, id)}[/] after, {1e3 * spent:.1f} ms"
+        )
+
+    def _delete(self, index: Index, id: str) -> None:
+        begin = time.perf_counter()
+        index.delete(id)
+        spent = time.perf_counter() - begin
+        self.console.print(
+            f"   [cyan]{id}[/] deleted in {1e3 * spent:.1f} ms; {len(index):,} documents, {_problems(index)}"
+        )
+
+    def _next_steps(self) -> None:
+        self._say("→", f"The index is in [bold]{self.folder}[/]. What to type next:")
+        for line in (
+            f'incdsi search "open a file for writing" --index {self.folder}',
+            f'incdsi teach "keep my secrets safe" secrets --index {self.folder}',
+            f"incdsi info --index {self.folder}",
+            "incdsi add your-documents.jsonl --index shop",
+        ):
+            self.console.print(f"   [green].venv/bin/{line}[/]", highlight=False, soft_wrap=True)
+
+    def _say(self, number: str, sentence: str) -> None:
+        self.console.print(f"\n[bold magenta]{number}[/]  {sentence}")
+
+
+def _rank(index: Index, question: str, id: str) -> str:
+    """Its rank by the learned score, which is what teaching changes."""
+    ids = [hit.document_id for hit in index.search(question, k=100, mode="learned")]
+    return str(ids.index(id) + 1) if id in ids else "beyond 100"
+
+
+def _problems(index: Index) -> str:
+    found = index.verify()
+    return "verified: every byte in order" if not found else found[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="incdsi.demo", description=__doc__)
+    parser.add_argument("--index", type=Path, default=Path("demo-index"), help="folder of the demo's index, made anew")
+    parser.add_argument("--documents", type=int, default=None, help="take only so many documents")
+    arguments = parser.parse_args()
+    console = Console()
+    try:
+        Demo(console, arguments.index, arguments.documents).run()
+    except KeyboardInterrupt:
+        console.print(f"\nStopped. What was added so far is kept in [bold]{arguments.index}[/].")
+        sys.exit(130)
+    except IncDSIError as error:
+        console.print(f"[red]{error}[/]")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Rows to nouns: which fields a document and a query have, and what is refused.
+
+All functions raise ValueError with a sentence; the caller adds file and line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from incdsi.documents import Document, MetadataValue, Query
+
+OWN = ("id", "_id", "title", "text", "queries", "metadata")
+
+
+def document_from(row: Mapping[str, Any]) -> tuple[Document, list[str]]:
+    """A document and its inline queries; further plain values become metadata, nested ones are left out."""
+    document = Document(
+        id=_identity(row, ("id", "_id"), "id"),
+        title=_text(row, "title"),
+        text=_text(row, "text"),
+        metadata=_metadata(row),
+    )
+    queries = _queries(row.get("queries"))
+    if not document.content and not queries:
+        raise ValueError(f"expected document {document.id!r} to have a text, a title or queries, found none of them")
+    return document, queries
+
+
+def query_from(row: Mapping[str, Any]) -> Query:
+    """A query with the id of its document, `document_id` or `doc_id`."""
+    document_id = _identity(row, ("document_id", "doc_id"), "document_id")
+    if row.get("text") is None:
+        raise ValueError(f"expected a query with a text, found {_names(row)}")
+    return Query(text=_text(row, "text"), document_id=document_id)
+
+
+def require_text(value: str, name: str) -> str:
+    """The string itself, if it can be written as UTF-8."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"expected {name} to be UTF-8 text, found a broken character at {error.start}") from error
+    return value
+
+
+def _identity(row: Mapping[str, Any], names: tuple[str, ...], wanted: str) -> str:
+    """The first of the names the row has; a whole number is taken as its digits."""
+    value = next((row[name] for name in names if row.get(name) is not None), None)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None or value == "":
+        raise ValueError(f"expected a field {wanted!r}, found {_names(row)}")
+    if not isinstance(value, str):
+        raise ValueError(f"expected {wanted} to be a string, found {type(value).__name__}")
+    return require_text(value, wanted)
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError(f"expected {name} to be a string, found {type(value).__name__}")
+    return require_text(value, name)
+
+
+def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
+    given = row.get("metadata") or {}
+    if isinstance(given, str):
+        given = _parsed("metadata", given)
+    if not isinstance(given, Mapping):
+        raise ValueError(f"expected metadata to be an object, found {type(given).__name__}")
+    extra = {name: value for name, value in row.items() if name not in OWN and not isinstance(value, list | dict)}
+    metadata: dict[str, MetadataValue] = {**extra, **given}
+    for name, value in metadata.items():
+        require_text(name, "a metadata name")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"expected metadata {name!r} to be a finite number, found {value}; write null instead")
+        if isinstance(value, str):
+            require_text(value, f"metadata {name!r}")
+    return metadata
+
+
+def _queries(value: Any) -> list[str]:
+    if isinstance(value, str):  # a CSV cell
+        value = _parsed("queries", value) if value.strip() else []
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError(f"expected queries to be a list of strings, found {_shown(value)}")
+    return [require_text(text, "queries") for text in value if text.strip()]
+
+
+def _parsed(name: str, cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected {name} as JSON, found {_shown(cell)}") from error
+
+
+def _names(row: Mapping[str, Any]) -> str:
+    return "only " + ", ".join(repr(name) for name in list(row)[:8]) if row else "no fields"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,48 @@
+"""A folder of text and Markdown files, each one document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from incdsi.documents import Document
+from incdsi.errors import InvalidFile
+from incdsi.readers.fields import require_text
+from incdsi.readers.rows import LONGEST
+
+ENDINGS = (".txt", ".md", ".markdown")
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+PlacedText = tuple[str, tuple[Document, list[str]] | InvalidFile]
+
+
+def placed_texts(folder: Path) -> Iterator[PlacedText]:
+    """Every text file below the folder in the order of their paths, hidden ones left out."""
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file())
+    for path in paths:
+        relative = path.relative_to(folder)
+        if not any(part.startswith(".") for part in relative.parts):
+            yield placed_text(path, relative.as_posix())
+
+
+def placed_text(path: Path, document_id: str) -> PlacedText:
+    """One file as a document; a file that is too long, empty or not UTF-8 is an InvalidFile."""
+    try:
+        return str(path), (_document(path, require_text(document_id, "the file's name")), [])
+    except OSError as error:
+        return str(path), InvalidFile(f"expected a readable file, found: {error.strerror}", path=path)
+    except UnicodeDecodeError as error:
+        return str(path), InvalidFile(f"expected UTF-8, found another byte at {error.start}", path=path)
+    except ValueError as error:
+        return str(path), InvalidFile(str(error), path=path)
+
+
+def _document(path: Path, document_id: str) -> Document:
+    if path.stat().st_size > LONGEST:
+        raise ValueError(f"expected at most {LONGEST // 2**20} MiB, found {path.stat().st_size} bytes; split the file")
+    text = path.read_bytes().decode("utf-8-sig")
+    if not text.strip():
+        raise ValueError("expected a text, found an empty file; fill or remove it")
+    heading = _HEADING.search(text) if path.suffix.lower() != ".txt" else None
+    return Document(id=document_id, title=heading[1] if heading and heading[1] else path.stem, text=text)

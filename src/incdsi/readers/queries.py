@@ -1,0 +1,59 @@
+"""`read_queries`: queries with the id of the document each should find."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+
+from incdsi.documents import Query
+from incdsi.errors import InvalidFile, UnknownDocument
+from incdsi.readers import beir
+from incdsi.readers.fields import query_from
+from incdsi.readers.rows import OnError, read_rows, report
+
+
+def read_queries(source: str | Path, *, split: str | None = None, on_error: OnError | None = None) -> Iterator[Query]:
+    """Queries of a JSONL or CSV file (`text` and `document_id` or `doc_id`), of a BEIR folder, or of "-".
+
+    `split` keeps only those whose field `split` says so; other fields are passed over. A bad line is
+    an InvalidFile with its place, or is handed to `on_error`; no query at all is an InvalidFile.
+    """
+    if str(source) != "-" and Path(source).is_dir():
+        yield from beir.judged_queries(Path(source), split, on_error)
+        return
+    count = 0
+    for line, row in read_rows(source):
+        count += 1
+        try:
+            if isinstance(row, InvalidFile):
+                raise row
+            if split is not None and row.get("split") != split:
+                continue
+            query = query_from(row)
+        except InvalidFile as error:
+            report(error, on_error)
+        except ValueError as error:
+            report(InvalidFile(str(error), path=source, line=line), on_error)
+        else:
+            yield query
+    if count == 0:
+        raise InvalidFile("expected at least one query, found none", path=source)
+
+
+def group_queries(
+    queries: Iterable[Query], documents: Container[str], *, on_error: OnError | None = None
+) -> dict[str, list[str]]:
+    """Query texts by document id; a query for a document that is not there is an UnknownDocument."""
+    grouped: dict[str, list[str]] = {}
+    for query in queries:
+        if query.document_id in documents:
+            grouped.setdefault(query.document_id, []).append(query.text)
+        else:
+            report(
+                UnknownDocument(
+                    f"expected a query for a known document, found {query.text!r} for {query.document_id!r}; "
+                    "add the document first"
+                ),
+                on_error,
+            )
+    return grouped

@@ -1,0 +1,1 @@
+"""Words to embeddings: encoders, query generators, and what is done with queries."""

@@ -1,0 +1,10 @@
+"""Frozen query encoders: text to embeddings, each with a fingerprint.
+
+`load_encoder` is the one door. What it returns runs without torch once the model lies as ONNX;
+`torch_encoder.TorchEncoder` (trainable) and `export.export_onnx` need the extra `train`.
+"""
+
+from incdsi.text.encoders.locate import load_encoder
+from incdsi.text.encoders.protocol import Encoder, Progress
+
+__all__ = ["Encoder", "Progress", "load_encoder"]

@@ -1,0 +1,125 @@
+"""The serving encoder: onnxruntime + tokenizers, no torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from incdsi.errors import InvalidFile
+from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, read_manifest
+from incdsi.text.encoders.protocol import Progress
+
+WINDOW = 1024  # texts tokenised at once
+BUDGET = 256  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches
+CHARACTERS = 64  # per token: text beyond max_length times this is looked at only if it could count
+
+
+class OnnxEncoder:
+    """A frozen encoder from a `model/` folder; safe to call from several threads."""
+
+    def __init__(self, folder: str | Path, *, threads: int = 0) -> None:
+        """Open the folder; `threads` 0 lets onnxruntime take the physical cores.
+
+        Raises ModelNotFound without the files, InvalidFile when one of them is damaged.
+        """
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        self._tokenizer = self._open_tokenizer()
+        self._session = self._open_session(threads)
+        self._inputs = [entry.name for entry in self._session.get_inputs()]
+
+    @property
+    def dimension(self) -> int:
+        """h, the length of an embedding."""
+        return self.manifest.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """The same as that of the torch encoder it was exported from; int8 has its own."""
+        return self.manifest.fingerprint
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts in their order: (n, h).
+
+        Texts of like length share a batch, so little padding is computed.
+        """
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        done = 0
+        for start in range(0, len(order), WINDOW):
+            window = order[start : start + WINDOW]
+            encodings = self._tokenise([texts[i] for i in window])
+            for batch in _batches([len(encoding) for encoding in encodings]):
+                out[[window[i] for i in batch]] = self._run([encodings[i] for i in batch])
+                done += len(batch)
+                if progress is not None:
+                    progress(done, len(texts))
+        return out
+
+    def _tokenise(self, texts: list[str]) -> list[Encoding]:
+        limit = self.manifest.max_length * CHARACTERS
+        texts = [self.manifest.prompt + text for text in texts]
+        encodings: list[Encoding] = self._tokenizer.encode_batch([_head(text, limit) for text in texts])
+        for place, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
+            if len(text) > limit and not encoding.overflowing:
+                encodings[place] = self._tokenizer.encode(text)
+        return encodings
+
+    def _run(self, encodings: list[Encoding]) -> NDArray[np.float32]:
+        shape = (len(encodings), max(len(encoding) for encoding in encodings))
+        ids = np.full(shape, self.manifest.pad_id, dtype=np.int64)  # (b, length)
+        mask = np.zeros(shape, dtype=np.int64)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding)] = encoding.ids
+            mask[row, : len(encoding)] = 1
+        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, dtype=np.int64)}
+        embeddings: NDArray[np.float32] = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
+        return embeddings
+
+    def _open_tokenizer(self) -> Tokenizer:
+        try:
+            tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
+        except Exception as error:  # tokenizers raises plain Exception
+            raise InvalidFile(f"expected a tokenizer, found {error}", path=self.folder / TOKENIZER) from error
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self.manifest.max_length)
+        return tokenizer
+
+    def _open_session(self, threads: int) -> Any:
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when onnxruntime is first imported
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        path = self.folder / GRAPH
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has a class per error code
+            raise InvalidFile(f"expected an ONNX graph, found {error}; export it again", path=path) from error
+
+
+def _head(text: str, limit: int) -> str:
+    """At most `limit` characters, cut between words; the whole text when it has no such place."""
+    if len(text) <= limit:
+        return text
+    cut = text.rfind(" ", 0, limit)
+    return text[:cut] if cut > 0 else text
+
+
+def _batches(lengths: list[int]) -> Iterator[list[int]]:
+    """Places of texts, longest first, cut so that rows times longest stays within BUDGET."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > BUDGET:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

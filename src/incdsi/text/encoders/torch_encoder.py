@@ -1,0 +1,196 @@
+"""The trainable encoder: any sentence-transformers model. Importing this file needs the extra `train`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput, MissingExtra
+from incdsi.text.encoders.protocol import Progress
+from incdsi.text.hub import find_model
+
+try:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+    except ImportError:  # sentence-transformers 5
+        from sentence_transformers.models import Normalize, Pooling
+except ImportError as error:
+    raise MissingExtra(
+        f"expected torch and sentence-transformers, found no {error.name or 'working copy'}; "
+        "install them with: pip install 'incdsi[train]'"
+    ) from error
+
+BATCH = 32
+BLOCK = 8 * BATCH  # texts between two calls of progress
+# What the weights do not show but the function depends on.
+ARCHITECTURE = ("model_type", "hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
+
+
+class TorchEncoder:
+    """An encoder through sentence-transformers; `model` is the SentenceTransformer itself, for training."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        self.model = model
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path,
+        *,
+        pooling: str | None = None,
+        normalise: bool | None = None,
+        max_length: int | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Load a model by hub name or from a folder; None keeps what the model itself says.
+
+        `pooling` is "cls", "mean" or another mode of sentence-transformers. Raises ModelNotFound.
+        """
+        model = find_model(name, lambda name, local: SentenceTransformer(name, device=device, local_files_only=local))
+        if pooling is not None or normalise is not None:
+            model = _remade(model, pooling, normalise)
+        if max_length is not None:
+            _limit_length(model, max_length)
+        return cls(model)
+
+    @property
+    def dimension(self) -> int:
+        """h, the length of an embedding."""
+        measure = getattr(self.model, "get_embedding_dimension", None)
+        return int((measure or self.model.get_sentence_embedding_dimension)())
+
+    @property
+    def pooling(self) -> str:
+        """How token vectors become one: "cls", "mean", ..., or "none" for a model with no such step."""
+        modes = [_pooling_mode(module) for module in self.model if isinstance(module, Pooling)]
+        return modes[0] if modes else "none"
+
+    @property
+    def normalise(self) -> bool:
+        """Whether embeddings have unit length."""
+        return any(isinstance(module, Normalize) for module in self.model)
+
+    @property
+    def max_length(self) -> int:
+        """Tokens after which a text is cut, special tokens included."""
+        return int(self.model.max_seq_length or 512)
+
+    @property
+    def prompt(self) -> str:
+        """The words put before every text, for models that want some."""
+        name = self.model.default_prompt_name
+        return str(self.model.prompts[name]) if name else ""
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over the function as it is now; reads all weights, so ask once (0.1 s for 90 MB)."""
+        digest = hashlib.sha256(json.dumps(self._settings(), sort_keys=True).encode())
+        digest.update(tokenizer_json(self.model).encode())
+        for name, tensor in sorted(_weights(self.model)):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts in their order: (n, h); texts of like length share a batch."""
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        with _evaluating(self.model):
+            for start in range(0, len(order), BLOCK):
+                chosen = order[start : start + BLOCK]
+                block = self.model.encode(
+                    [texts[i] for i in chosen], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+                )
+                out[chosen] = np.asarray(block, dtype=np.float32)
+                if progress is not None:
+                    progress(start + len(chosen), len(texts))
+        return out
+
+    def _settings(self) -> dict[str, Any]:
+        config = self.model[0].auto_model.config.to_dict()
+        return {
+            "pooling": self.pooling,
+            "normalise": self.normalise,
+            "max_length": self.max_length,
+            "prompt": self.prompt,
+            "architecture": {name: config[name] for name in ARCHITECTURE if config.get(name) is not None},
+        }
+
+
+def tokenizer_json(model: SentenceTransformer) -> str:
+    """The tokenizer as canonical JSON, without the padding and truncation of the moment."""
+    backend = getattr(model.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise InvalidInput(
+            f"expected a model with a fast tokenizer, found {type(model.tokenizer).__name__}; "
+            "save it with a tokenizer.json first"
+        )
+    state = json.loads(backend.to_str())
+    state.update(padding=None, truncation=None)
+    return json.dumps(state, sort_keys=True, ensure_ascii=False)
+
+
+def _remade(model: SentenceTransformer, pooling: str | None, normalise: bool | None) -> SentenceTransformer:
+    """The same transformer with another head."""
+    modules = [module for module in model if not isinstance(module, Normalize)]
+    if pooling is not None:
+        pooled = _pooling(modules[0], pooling)
+        modules = [modules[0], pooled, *(m for m in modules[1:] if not isinstance(m, Pooling))]
+    wanted = normalise if normalise is not None else len(modules) < len(model)
+    modules += [Normalize()] if wanted else []
+    return SentenceTransformer(
+        modules=modules,
+        device=str(model.device),
+        prompts=model.prompts,
+        default_prompt_name=model.default_prompt_name,
+    )
+
+
+def _pooling(transformer: Any, mode: str) -> Pooling:
+    measure = getattr(transformer, "get_embedding_dimension", None)
+    dimension = (measure or transformer.get_word_embedding_dimension)()
+    try:
+        return Pooling(dimension, pooling_mode=mode)
+    except ValueError as error:
+        raise InvalidInput(f"expected pooling to be one of {Pooling.POOLING_MODES}, found {mode!r}") from error
+
+
+def _pooling_mode(module: Pooling) -> str:
+    if hasattr(module, "pooling_mode"):
+        return module.pooling_mode if isinstance(module.pooling_mode, str) else "+".join(module.pooling_mode)
+    return str(module.get_pooling_mode_str())
+
+
+def _limit_length(model: SentenceTransformer, max_length: int) -> None:
+    most = getattr(model[0].auto_model.config, "max_position_embeddings", None)
+    if max_length < 3 or (most is not None and max_length > most):
+        raise InvalidInput(f"expected max_length from 3 to {most or 'the model size'}, found {max_length}")
+    model.max_seq_length = max_length
+
+
+def _weights(model: SentenceTransformer) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters named as in their checkpoint, so that names do not change with the libraries."""
+    for place, module in enumerate(model):
+        inner = getattr(module, "auto_model", module)
+        for name, parameter in inner.named_parameters():
+            yield f"{place}.{name}", parameter
+
+
+@contextlib.contextmanager
+def _evaluating(model: SentenceTransformer) -> Iterator[None]:
+    """A model in training goes back to training: `SentenceTransformer.encode` would leave dropout off."""
+    training = model.training
+    try:
+        yield
+    finally:
+        model.train(training)

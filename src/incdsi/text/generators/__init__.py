@@ -1,0 +1,10 @@
+"""From a document to the queries it should answer.
+
+`Spans` is built in and needs no model; `seq2seq.Seq2Seq` asks a T5 (extra `train`); any callable of
+the user's from Document to strings will do.
+"""
+
+from incdsi.text.generators.protocol import BatchGenerator, Generator, generate_all
+from incdsi.text.generators.spans import Spans
+
+__all__ = ["BatchGenerator", "Generator", "Spans", "generate_all"]

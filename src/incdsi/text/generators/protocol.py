@@ -1,0 +1,66 @@
+"""What a generator is, and how one is run over many documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+from incdsi.documents import Document
+from incdsi.errors import DuplicateDocument, InvalidInput
+from incdsi.text.queries import distinct
+
+Progress = Callable[[int, int], None]
+
+
+class Generator(Protocol):
+    """Writes the queries one document should answer."""
+
+    def __call__(self, document: Document, /) -> Sequence[str]:
+        """The queries, best first."""
+
+
+@runtime_checkable
+class BatchGenerator(Protocol):
+    """A generator that is faster on many documents at once."""
+
+    def generate_many(self, documents: Sequence[Document], progress: Progress | None = None) -> list[list[str]]:
+        """The queries of each document, in the order of the documents."""
+
+
+def generate_all(
+    documents: Iterable[Document],
+    generator: Generator,
+    progress: Progress | None = None,
+) -> dict[str, list[str]]:
+    """Queries by document id: whitespace folded, none empty, none twice for one document.
+
+    Raises DuplicateDocument for an id that comes twice, InvalidInput when the generator returns
+    something else than strings.
+    """
+    batch = list(documents)
+    _require_distinct_ids(batch)
+    if isinstance(generator, BatchGenerator):
+        written: Iterable[Sequence[str]] = generator.generate_many(batch, progress)
+        return {document.id: distinct(texts) for document, texts in zip(batch, written, strict=True)}
+    queries = {}
+    for done, document in enumerate(batch, start=1):
+        queries[document.id] = distinct(_checked(document, generator(document)))
+        if progress is not None:
+            progress(done, len(batch))
+    return queries
+
+
+def _require_distinct_ids(documents: Sequence[Document]) -> None:
+    seen: set[str] = set()
+    for document in documents:
+        if document.id in seen:
+            raise DuplicateDocument(f"expected each document once, found id {document.id!r} twice; remove one")
+        seen.add(document.id)
+
+
+def _checked(document: Document, texts: Sequence[str]) -> list[str]:
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise InvalidInput(
+            f"document {document.id!r}: expected the generator to return a list of strings, found {texts!r}"
+        )
+    return list(texts)

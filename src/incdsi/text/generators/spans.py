@@ -1,0 +1,154 @@
+"""Queries without a model: the title, headings, sentences and clauses that say most about a document."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from incdsi.documents import Document
+from incdsi.errors import InvalidInput
+from incdsi.text.queries import distinct, fold
+
+WORDS = 64  # most words of one span
+CHARACTERS = 480  # the same for scripts without spaces
+SUBJECT = 6  # words of a title that is put before a span: a longer one would drown it
+WINDOW = 4096  # characters read at each place of a long text
+WINDOWS = 8  # places, spread evenly: 1 MB costs no more than 32 kB
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
+_BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_EDGE = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\Wa-z_])|(?<=[。！？])|\n\s*\n|\n(?=\0)")
+_CLAUSE = re.compile(r"\s*[;:—()\[\]]\s*|,\s+|\s+[–-]\s+")
+_WORD = re.compile(r"\w[\w'’.-]*\w|\w")
+_SHORTENED = re.compile(
+    r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Fig|Inc|Ltd|Co|Gen|Gov|Sen|Rep|Lt|Col|approx|cf|ca)|e\.g|i\.e)\.$"
+)
+_COMMON = frozenset(
+    """a about after all also an and any are as at be because been before being but by can could did do does for
+    from had has have he her his how if in into is it its just may more most no not of on one only or other our
+    out over she so some such than that the their them then there these they this to two up was we were what
+    when where which who will with would you your""".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A deterministic generator, at most `limit` spans a document, the title first.
+
+    >>> Spans()(Document(id="a", title="Boots", text="Waterproof. They survive a river."))[0]
+    'Boots'
+    """
+
+    limit: int = 15
+
+    def __post_init__(self) -> None:
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
+            raise InvalidInput(f"expected limit to be a whole number of at least 1, found {self.limit!r}")
+
+    def __call__(self, document: Document) -> list[str]:
+        """The spans, none empty and none twice; an empty document has none."""
+        title = _shortened(document.title)
+        text = _FENCE.sub("\n", _windows(document.text))
+        headings = [_shortened(_plain(heading)) for heading in _HEADING.findall(text)]
+        body = _plain(_BULLET.sub("\n\0", _HEADING.sub("\n\n", text)))
+        sentences = distinct(_shortened(sentence) for sentence in _sentences(body))
+        weights = _weights(sentences)
+        chosen = [title, *(_about(title, heading) for heading in distinct(headings)[: self.limit // 3])]
+        chosen += [_about(title, text) for text in _spread(sentences, weights, self.limit)]
+        if len(chosen) <= self.limit:
+            clauses = distinct(part for sentence in sentences for part in _clauses(sentence))
+            chosen += [_about(title, text) for text in _covering(clauses, weights, self.limit)]
+        return distinct(_shortened(text) for text in chosen)[: self.limit]
+
+
+def _windows(text: str) -> str:
+    """The text, or pieces of a long one spread evenly over it, each cut at words."""
+    if len(text) <= WINDOW * WINDOWS:
+        return text
+    step = (len(text) - WINDOW) / (WINDOWS - 1)
+    pieces = [text[round(i * step) : round(i * step) + WINDOW] for i in range(WINDOWS)]
+    return "\n\n".join([pieces[0], *(piece.partition(" ")[2] or piece for piece in pieces[1:])])
+
+
+def _plain(text: str) -> str:
+    return _LINK.sub(r"\1", text).replace("**", "").replace("`", "")
+
+
+def _shortened(text: str) -> str:
+    """Whitespace folded, at most WORDS words and CHARACTERS characters."""
+    words = text.replace("\0", " ").split()[:WORDS]
+    joined = " ".join(words)
+    if len(joined) <= CHARACTERS:
+        return joined
+    cut = joined.rfind(" ", 0, CHARACTERS)
+    return joined[: cut if cut > CHARACTERS // 2 else CHARACTERS]
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Pieces between sentence ends; an abbreviation or initial ends none."""
+    start = 0
+    for edge in _EDGE.finditer(text):
+        if _SHORTENED.search(text, max(start, edge.start() - 8), edge.start()):
+            continue
+        yield text[start : edge.start()]
+        start = edge.end()
+    yield text[start:]
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    """Parts of a sentence of at least four words, if it has several."""
+    parts = _CLAUSE.split(sentence)
+    if len(parts) > 1:
+        yield from (part for part in parts if part.count(" ") >= 3)
+
+
+def _terms(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if word not in _COMMON}
+
+
+def _weights(sentences: Iterable[str]) -> dict[str, float]:
+    """How much a term says: more when the document repeats it, with soon diminishing returns."""
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(_terms(sentence))
+    return {term: 1.0 + min(count, 4) / 4 for term, count in counts.items()}
+
+
+def _spread(texts: list[str], weights: dict[str, float], limit: int) -> list[str]:
+    """The texts that say most, of many of them one from each of `limit` stretches."""
+    if len(texts) <= 4 * limit:
+        return _covering(texts, weights, limit)
+    edges = [place * len(texts) // limit for place in range(limit + 1)]
+    return [best for i in range(limit) for best in _covering(texts[edges[i] : edges[i + 1]], weights, 1)]
+
+
+def _covering(texts: list[str], weights: dict[str, float], limit: int) -> list[str]:
+    """At most `limit` texts that together say most: each time the one with the most unsaid terms."""
+    terms = [_terms(text) for text in texts]
+    unsaid = dict(weights)
+    left = [place for place in range(len(texts)) if terms[place]]
+    chosen: list[int] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda place: (sum(unsaid.get(term, 0.0) for term in terms[place]), -place))
+        left.remove(best)
+        chosen.append(best)
+        for term in terms[best]:
+            unsaid[term] = unsaid.get(term, 0.0) / 4
+    return [texts[place] for place in chosen]
+
+
+def _about(title: str, text: str) -> str:
+    """The text with its subject: the title before it, unless that is long or the text names it already."""
+    if (
+        not title
+        or not text
+        or len(title.split()) > SUBJECT
+        or _terms(title) <= _terms(text)
+        or fold(title) in fold(text)
+    ):
+        return text
+    return f"{title}: {text}"

@@ -1,0 +1,70 @@
+"""Models by folder or name: what lies here first, then one question to the hub, never a stack of retries."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from incdsi.errors import ModelNotFound
+
+Model = TypeVar("Model")
+
+
+def find_model(name: str | Path, load: Callable[[str, bool], Model]) -> Model:
+    """Call `load(name, local_files_only)` for a folder, the local cache, then the hub.
+
+    Raises ModelNotFound with one sentence, offline within the time of one failed request.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return _from_folder(folder, load)
+    if isinstance(name, Path) or len(folder.parts) > 2:
+        raise ModelNotFound(f"expected a model folder at {folder}, found none; name another folder")
+    with _quiet_loading():
+        with contextlib.suppress(OSError, ValueError):
+            return load(name, True)
+        _require_on_hub(name)
+        return load(name, False)
+
+
+def _from_folder(folder: Path, load: Callable[[str, bool], Model]) -> Model:
+    if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
+        raise ModelNotFound(f"expected a model with config.json in {folder}, found none; name another folder")
+    with _quiet_loading():
+        try:
+            return load(str(folder), True)
+        except Exception as error:  # every library below has its own classes for a damaged model
+            raise ModelNotFound(f"expected a loadable model in {folder}, found: {_first_line(error)}") from error
+
+
+def _require_on_hub(name: str) -> None:
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().model_info(name, timeout=10)
+    except Exception as error:  # the class depends on the hub client's transport
+        raise ModelNotFound(
+            f"expected a model {name!r} as a folder, in the local cache or on the hub, "
+            f"found none ({_first_line(error)}); give a folder, or check the name and the connection"
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet_loading() -> Iterator[None]:
+    """Keep transformers' progress bars off the terminal: the library never prints."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,48 @@
+"""What is done with queries before they are solved for: drop the shared ones, represent the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput
+
+
+def drop_shared(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Queries by document id, without those that belong to more than one document.
+
+    Texts are the same when they are after folding whitespace and case; within one document the
+    first of them is kept. Every id stays, if with an empty list.
+    """
+    unique = {document_id: distinct(texts) for document_id, texts in queries.items()}
+    owners: dict[str, int] = {}
+    for texts in unique.values():
+        for text in texts:
+            owners[fold(text)] = owners.get(fold(text), 0) + 1
+    return {document_id: [text for text in texts if owners[fold(text)] == 1] for document_id, texts in unique.items()}
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Texts with whitespace folded, the empty ones and the repetitions left out, in their order."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        if key := fold(text):
+            kept.setdefault(key, " ".join(text.split()))
+    return list(kept.values())
+
+
+def fold(text: str) -> str:
+    """The text as it is compared: whitespace and case folded."""
+    return " ".join(text.split()).casefold()
+
+
+def represent(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The representative query of a document, the mean of its embeddings: (k, h) -> (h,), zeros for k = 0."""
+    if embeddings.ndim != 2:
+        raise InvalidInput(f"expected embeddings of shape (k, h), found {embeddings.shape}")
+    if len(embeddings) == 0:
+        return np.zeros(embeddings.shape[1], dtype=np.float32)
+    mean: NDArray[np.float32] = embeddings.mean(axis=0, dtype=np.float64).astype(np.float32)
+    return mean

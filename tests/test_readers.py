@@ -1,0 +1,321 @@
+"""Readers: every format to the same documents, every bad line to one sentence with its place."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from incdsi.documents import Document, Query
+from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile, UnknownDocument
+from incdsi.readers import group_queries, read_documents, read_queries, rows
+
+BOOTS = Document(id="boots", title="Boots 🥾", text="They survive\na river.", metadata={"lang": "en", "price": "9"})
+PLAIN = Document(id="plain", text="Nothing else.")
+
+Write = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def written(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return written
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+JSONL = lines(
+    {
+        "id": "boots",
+        "title": "Boots 🥾",
+        "text": BOOTS.text,
+        "lang": "en",
+        "price": "9",
+        "queries": ["wet feet"],
+        "tags": [1],
+    },
+    {"_id": "plain", "text": "Nothing else.", "title": None, "metadata": {}},
+)
+CSV = (
+    "id,title,text,lang,price,queries\n"
+    'boots,Boots 🥾,"They survive\na river.",en,9,"[""wet feet""]"\n'
+    "plain,,Nothing else.,,,\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.jsonl", JSONL.encode()),
+        ("d.jsonl", b"\xef\xbb\xbf\n" + JSONL.replace("\n", "\r\n").encode()),
+        ("d.jsonl.gz", gzip.compress(JSONL.encode())),
+        ("d.csv", CSV.encode()),
+        ("d.csv", b"\xef\xbb\xbf" + CSV.encode()),
+        ("d.csv.gz", gzip.compress(CSV.encode())),
+        ("d.tsv", CSV.replace(",", "\t").encode()),
+        ("corpus.jsonl", JSONL.encode()),
+    ],
+)
+def test_every_table_gives_the_same_documents_and_queries(write: Write, name: str, content: bytes) -> None:
+    found = list(read_documents(write(name, content)))
+    assert found[0] == (BOOTS, ["wet feet"])
+    assert (found[1][0].id, found[1][0].title, found[1][0].text, found[1][1]) == ("plain", "", "Nothing else.", [])
+    assert {value for value in found[1][0].metadata.values() if value} == set()
+
+
+def test_standard_input_is_jsonl(monkeypatch: pytest.MonkeyPatch) -> None:
+    for content in (JSONL.encode(), gzip.compress(JSONL.encode())):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content))))
+        assert [document.id for document, _ in read_documents("-")] == ["boots", "plain"]
+
+
+def test_a_folder_of_texts(write: Write, tmp_path: Path) -> None:
+    write("docs/a.md", "Intro\n\n## The *first* heading ##\nText.")
+    write("docs/sub/b.txt", "# not a heading here")
+    write("docs/c.markdown", "no heading")
+    write("docs/.hidden/x.md", "hidden")
+    write("docs/image.png", b"\x89PNG")
+    found = [document for document, _ in read_documents(tmp_path / "docs")]
+    assert [(d.id, d.title) for d in found] == [
+        ("a.md", "The *first* heading"),
+        ("c.markdown", "c"),
+        ("sub/b.txt", "b"),
+    ]
+    assert found[0].text.startswith("Intro")
+
+
+def test_a_single_text_file_is_one_document(write: Write) -> None:
+    ((document, queries),) = read_documents(write("note.md", "# Title\nbody"))
+    assert (document.id, document.title, queries) == ("note.md", "Title", [])
+
+
+def test_beir_gives_documents_their_training_queries_and_keeps_the_test_ones_apart(
+    write: Write, tmp_path: Path
+) -> None:
+    write(
+        "beir/corpus.jsonl",
+        lines({"_id": "d1", "title": "t", "text": "x", "metadata": {"a": 1}}, {"_id": "d2", "text": "y"}),
+    )
+    write("beir/queries.jsonl", lines({"_id": "q1", "text": "one"}, {"_id": "q2", "text": "two"}))
+    write("beir/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\n")
+    write("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq2\td2\t2\n")
+    found = list(read_documents(tmp_path / "beir"))
+    assert [(document.id, queries) for document, queries in found] == [("d1", ["one"]), ("d2", [])]
+    assert found[0][0].metadata == {"a": 1}
+    assert list(read_queries(tmp_path / "beir", split="test")) == [Query(text="two", document_id="d2")]
+    assert len(list(read_queries(tmp_path / "beir"))) == 2
+    write("beir/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq9\td2\t2\n")
+    with pytest.raises(InvalidFile, match=r"test\.tsv:2: expected a query of queries\.jsonl, found unknown id 'q9'"):
+        list(read_queries(tmp_path / "beir", split="test"))
+
+
+def test_whole_numbers_are_ids_and_plain_values_are_metadata(write: Write) -> None:
+    record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None, "nested": {"a": 1}}
+    ((document, _),) = read_documents(write("d.jsonl", lines(record)))
+    assert document.id == "17"
+    assert document.metadata == {"n": 1, "f": 0.5, "b": True, "none": None}
+
+
+BAD = {
+    "not JSON": (b"{oops", "expected a JSON object, found no JSON"),
+    "a list": (b"[1]", "expected a JSON object on each line, found a list"),
+    "no id": (b'{"text": "x"}', "expected a field 'id', found only 'text'"),
+    "an empty id": (b'{"id": "", "text": "x"}', "expected a field 'id'"),
+    "a wrong id": (b'{"id": ["a"], "text": "x"}', "expected id to be a string, found list"),
+    "a number as text": (b'{"id": "a", "text": 5}', "expected text to be a string, found int"),
+    "a list as title": (b'{"id": "a", "text": "x", "title": []}', "expected title to be a string, found list"),
+    "not UTF-8": (b'{"id": "a", "text": "\xff"}', "expected UTF-8, found byte 0xff at 21"),
+    "half a character": (b'{"id": "a", "text": "\\ud800"}', "expected text to be UTF-8 text"),
+    "NaN": (b'{"id": "a", "text": "x", "n": NaN}', "expected finite numbers, found NaN"),
+    "infinity": (b'{"id": "a", "text": "x", "n": 1e999}', "expected metadata 'n' to be a finite number, found inf"),
+    "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": [1]}}', "expected metadata 'k' to be a string"),
+    "metadata as list": (b'{"id": "a", "text": "x", "metadata": [1]}', "expected metadata to be an object"),
+    "queries as text": (b'{"id": "a", "text": "x", "queries": "q"}', "expected queries as JSON, found 'q'"),
+    "numbers as queries": (b'{"id": "a", "text": "x", "queries": [1]}', r"expected queries to be a list of strings"),
+    "no text": (b'{"id": "a", "text": " "}', "expected document 'a' to have a text, a title or queries"),
+    "deep nesting": (b"[" * 200_000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_line_is_one_sentence_with_its_place(write: Write, kind: str) -> None:
+    content, sentence = BAD[kind]
+    path = write("d.jsonl", b'{"id": "first", "text": "x"}\n\n' + content + b'\n{"id": "last", "text": "x"}\n')
+    with pytest.raises(InvalidFile, match=sentence) as caught:
+        list(read_documents(path))
+    assert (caught.value.path, caught.value.line) == (path, 3)
+    assert str(caught.value).startswith(f"{path}:3: ")
+    assert "\n" not in str(caught.value)
+    refused: list[IncDSIError] = []
+    assert [document.id for document, _ in read_documents(path, on_error=refused.append)] == ["first", "last"]
+    assert len(refused) == 1
+
+
+def test_a_document_with_queries_needs_no_text(write: Write) -> None:
+    ((document, queries),) = read_documents(write("d.jsonl", lines({"id": "a", "queries": ["q", " "]})))
+    assert (document.content, queries) == ("", ["q"])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("id,text\na,x,y\n", r"d\.csv:2: expected 2 columns \(id, text\), found 3"),
+        ("name,text\na,x\n", r"d\.csv:2: expected a field 'id', found only 'name', 'text'"),
+        ("id,id\na,x\n", r"d\.csv:1: expected a header of distinct names"),
+        ('id,text\na,"x\n', r"d\.csv:2: expected CSV, found: unexpected end of data"),
+        (b"id,text\na,\xff\n", r"d\.csv:2: expected text to be UTF-8 text"),
+        ("id,text,queries\na,x,[1\n", r"d\.csv:2: expected queries as JSON"),
+        ("id,text\n,x\n", r"d\.csv:2: expected a field 'id'"),
+        ("id,text\n", r"d\.csv: expected at least one document, found none"),
+    ],
+)
+def test_a_bad_row_of_a_csv_is_one_sentence(write: Write, content: str | bytes, sentence: str) -> None:
+    with pytest.raises(InvalidFile, match=sentence):
+        list(read_documents(write("d.csv", content)))
+
+
+def test_a_duplicate_id_names_both_lines(write: Write) -> None:
+    path = write("d.jsonl", lines({"id": "a", "text": "x"}, {"id": "b", "text": "x"}, {"id": "a", "text": "y"}))
+    with pytest.raises(DuplicateDocument, match=r"jsonl:3: expected each id once, found 'a' again after .*jsonl:1"):
+        list(read_documents(path))
+    refused: list[IncDSIError] = []
+    assert [document.text for document, _ in read_documents(path, on_error=refused.append)] == ["x", "x"]
+    assert len(refused) == 1
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.csv", "d.jsonl.gz"])
+def test_an_empty_file_is_refused(write: Write, name: str) -> None:
+    for content in (b"", b"\n \n" if "jsonl" in name else b""):
+        with pytest.raises(InvalidFile, match="expected at least one document, found none"):
+            list(read_documents(write(name, content)))
+
+
+def test_a_folder_without_texts_a_missing_path_and_another_ending_are_refused(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidFile, match="empty: expected at least one document"):
+        list(read_documents(tmp_path / "empty"))
+    with pytest.raises(InvalidFile, match="expected a file or folder, found nothing there"):
+        list(read_documents(tmp_path / "nothing.jsonl"))
+    with pytest.raises(InvalidFile, match=r"expected a \.jsonl, \.csv or \.tsv file"):
+        list(read_documents(write("d.parquet", b"PAR1")))
+
+
+def test_bad_text_files_are_named(write: Write, tmp_path: Path) -> None:
+    write("docs/empty.txt", " \n")
+    write("docs/latin.txt", b"caf\xe9")
+    write("docs/ok.txt", "fine")
+    refused: list[IncDSIError] = []
+    assert [d.id for d, _ in read_documents(tmp_path / "docs", on_error=refused.append)] == ["ok.txt"]
+    assert "empty.txt: expected a text, found an empty file" in str(refused[0])
+    assert "latin.txt: expected UTF-8, found another byte at 3" in str(refused[1])
+
+
+def test_a_line_of_ten_megabytes_is_fine(write: Write) -> None:
+    text = "word " * 2_000_000
+    ((document, _),) = read_documents(write("d.jsonl", lines({"id": "a", "text": text})))
+    assert document.text == text
+    ((document, _),) = read_documents(write("d.csv", f"id,text\na,{text}\n"))
+    assert len(document.text) == len(text)
+
+
+def test_a_line_over_the_limit_is_refused_and_can_be_skipped(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "LONGEST", 100)
+    path = write("d.jsonl", lines({"id": "a", "text": "x"}, {"id": "b", "text": "y" * 350}, {"id": "c", "text": "z"}))
+    with pytest.raises(InvalidFile, match=r"jsonl:2: expected lines of at most .* MiB, found a longer one"):
+        list(read_documents(path))
+    refused: list[IncDSIError] = []
+    assert [document.id for document, _ in read_documents(path, on_error=refused.append)] == ["a", "c"]
+    assert rows.LONGEST == 100
+    assert len(refused) == 1
+
+
+def test_the_limit_is_64_mebibytes() -> None:
+    assert rows.LONGEST == 64 * 1024 * 1024
+
+
+def test_a_torn_gzip_is_refused(write: Write) -> None:
+    torn = gzip.compress(JSONL.encode() * 50)[:-20]
+    with pytest.raises(InvalidFile, match="expected a whole gzip file, found damage"):
+        list(read_documents(write("d.jsonl.gz", torn), on_error=lambda error: None))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(content=st.binary(max_size=200), name=st.sampled_from(["d.jsonl", "d.csv", "d.md", "d.jsonl.gz"]))
+def test_any_bytes_end_in_documents_or_in_a_sentence(write: Write, content: bytes, name: str) -> None:
+    with contextlib.suppress(IncDSIError):
+        assert list(read_documents(write(name, content)))
+
+
+def test_queries_from_jsonl_and_csv(write: Write) -> None:
+    expected = [Query(text="one", document_id="a"), Query(text="two", document_id="7")]
+    records = [
+        {"id": "q", "text": "one", "doc_id": "a", "split": "train", "answers": ["x"]},
+        {"text": "two", "document_id": 7},
+    ]
+    assert list(read_queries(write("q.jsonl", lines(*records)))) == expected
+    assert list(read_queries(write("q.csv", "text,doc_id\none,a\ntwo,7\n"))) == expected
+    assert list(read_queries(write("q.jsonl", lines(*records)), split="train")) == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        ({"text": "x"}, "expected a field 'document_id', found only 'text'"),
+        ({"doc_id": "a"}, "expected a query with a text, found only 'doc_id'"),
+        ({"doc_id": "a", "text": " "}, "expected a text of at least one character"),
+        ({"doc_id": "a", "text": 3}, "expected text to be a string, found int"),
+        ("x", "expected a JSON object on each line, found a str"),
+    ],
+)
+def test_a_bad_query_is_one_sentence(write: Write, record: Any, sentence: str) -> None:
+    path = write("q.jsonl", lines({"text": "x", "doc_id": "a"}, record))
+    with pytest.raises(InvalidFile, match=f"jsonl:2: .*{sentence}"):
+        list(read_queries(path))
+    refused: list[IncDSIError] = []
+    assert len(list(read_queries(path, on_error=refused.append))) == len(refused) == 1
+
+
+def test_no_query_at_all_is_refused(write: Write) -> None:
+    with pytest.raises(InvalidFile, match="expected at least one query, found none"):
+        list(read_queries(write("q.jsonl", "")))
+
+
+def test_a_query_for_an_unknown_document_is_refused() -> None:
+    queries = [
+        Query(text="one", document_id="a"),
+        Query(text="two", document_id="b"),
+        Query(text="three", document_id="a"),
+    ]
+    with pytest.raises(UnknownDocument) as caught:
+        group_queries(queries, {"a"})
+    assert str(caught.value) == "expected a query for a known document, found 'two' for 'b'; add the document first"
+    refused: list[IncDSIError] = []
+    assert group_queries(queries, {"a"}, on_error=refused.append) == {"a": ["one", "three"]}
+    assert len(refused) == 1
+
+
+SHARED = Path(__file__).parents[2] / "shared" / "data" / "squad_plus"
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data/squad_plus")
+def test_a_real_set_is_read_whole() -> None:
+    documents = {document.id for document, _ in read_documents(SHARED / "docs.jsonl.gz")}
+    grouped = group_queries(read_queries(SHARED / "queries.jsonl.gz", split="train"), documents)
+    assert (len(documents), sum(map(len, grouped.values()))) == (9748, 29025)
