@@ -17,6 +17,7 @@ from incdsi.demo.corpus import package_documentation, python_documentation
 from incdsi.documents import Document, Hit
 from incdsi.errors import IncDSIError
 from incdsi.index import Index
+from incdsi.text.encoders import Encoder
 
 LIVE = "rich"  # the package whose documents are added live; installed with incdsi
 QUESTIONS = (
@@ -30,16 +31,17 @@ LESSON = ("stop my program from eating all the memory", "resource")
 class Demo:
     """Fills an empty index, adds documents live, searches, teaches, deletes, and says what to type next."""
 
-    def __init__(self, console: Console, folder: Path, most: int | None) -> None:
+    def __init__(self, console: Console, folder: Path, most: int | None, encoder: Encoder | None = None) -> None:
         self.console = console
         self.folder = folder
         self.most = most
+        self.encoder = encoder
 
     def run(self) -> None:
         self._say("1", "An index over the documentation inside your own Python: from nothing, with no training.")
         documents = python_documentation()[: self.most]
         shutil.rmtree(self.folder, ignore_errors=True)
-        with Index.create(self.folder) as index:
+        with Index.create(self.folder, self.encoder) as index:
             self._fill(index, documents)
             self._say(
                 "2", f"Documents of the package [bold]{LIVE}[/], added live: no retraining, no other vector touched."

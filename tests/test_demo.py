@@ -1,0 +1,54 @@
+"""The demo reads the user's own Python and goes through every verb."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import numpy as np
+from rich.console import Console
+
+from incdsi.demo.__main__ import Demo
+from incdsi.demo.corpus import package_documentation, python_documentation
+from incdsi.index import Index
+
+
+class WordEncoder:
+    """A stand-in with real behaviour: texts that share words are near each other."""
+
+    dimension = 48
+    fingerprint = "words"
+
+    def encode(self, texts, progress=None):
+        rows = [sum((self._word(word) for word in text.lower().split()), np.zeros(48)) for text in texts]
+        lengths = [max(float(np.linalg.norm(row)), 1e-9) for row in rows]
+        return np.array([row / length for row, length in zip(rows, lengths, strict=True)], np.float32).reshape(-1, 48)
+
+    def _word(self, word):
+        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+        return np.random.default_rng(seed).standard_normal(48)
+
+
+def test_the_corpus_is_the_documentation_of_this_python():
+    documents = {document.id: document for document in python_documentation()}
+    assert len(documents) > 2000
+    assert "topic:with" in documents
+    assert "json.dumps" in documents
+    assert documents["json.dumps"].metadata["kind"] == "function"
+
+
+def test_a_packages_documentation_is_read_without_importing_it():
+    assert any(document.id.startswith("rich.") for document in package_documentation("rich"))
+    assert package_documentation("no_such_package_here") == []
+
+
+def test_the_demo_adds_searches_teaches_deletes_and_says_what_to_type_next(tmp_path):
+    seen = io.StringIO()
+    encoder = WordEncoder()
+    Demo(Console(file=seen, width=120), tmp_path / "demo", 60, encoder).run()
+    shown = seen.getvalue()
+    for words in ("60 documents", "added live", "rank", "after", "deleted in", "incdsi search"):
+        assert words in shown
+    assert "every byte in order" in shown
+    with Index.open(tmp_path / "demo", encoder) as index:
+        assert len(index) == 60 + 8 - 1
