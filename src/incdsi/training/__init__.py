@@ -1,0 +1,1 @@
+"""Stage 1: from documents and queries to a trained model."""

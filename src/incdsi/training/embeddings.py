@@ -1,0 +1,100 @@
+"""Embeddings made once: from what the caller knows, from a folder of shards, from the encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput
+from incdsi.text.encoders import Encoder, Progress
+from incdsi.training.folders import sync_path
+
+SHARD = 8192  # texts a kill can cost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Embedder:
+    """Embeds texts with one encoder; `known` maps texts to embeddings it already made.
+
+    With a `folder`, finished shards are kept there under a digest of fingerprint and texts, so that a stopped
+    run does not encode them again.
+    """
+
+    encoder: Encoder
+    fingerprint: str
+    known: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    folder: Path | None = None
+
+    def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embeddings (n, h) in the order of the texts; `progress` counts the texts that had to be encoded."""
+        out = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
+        missing = []
+        for place, text in enumerate(texts):
+            embedding = self.known.get(text)
+            if embedding is None:
+                missing.append(place)
+            else:
+                out[place] = self._fitting(text, embedding)
+        for first in range(0, len(missing), SHARD):
+            places = missing[first : first + SHARD]
+            out[places] = self._shard([texts[i] for i in places], _shifted(progress, first, len(missing)))
+        return out
+
+    def _fitting(self, text: str, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
+        if embedding.shape != (self.encoder.dimension,):
+            raise InvalidInput(
+                f"expected known embeddings of shape ({self.encoder.dimension},), found {embedding.shape} "
+                f"for {text[:40]!r}"
+            )
+        return embedding
+
+    def _shard(self, texts: list[str], progress: Progress | None) -> NDArray[np.float32]:
+        if self.folder is None:
+            return self.encoder.encode(texts, progress)
+        path = self.folder / f"{_digest(self.fingerprint, texts)}.npy"
+        kept = _read(path, (len(texts), self.encoder.dimension))
+        if kept is None:
+            kept = self.encoder.encode(texts, progress)
+            _write(path, kept)
+        elif progress is not None:
+            progress(len(texts), len(texts))
+        return kept
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)
+
+
+def _digest(fingerprint: str, texts: Sequence[str]) -> str:
+    digest = hashlib.sha256(fingerprint.encode())
+    for text in texts:
+        content = text.encode("utf-8", "surrogatepass")
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.hexdigest()
+
+
+def _read(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return array if array.shape == shape and array.dtype == np.float32 else None
+
+
+def _write(path: Path, array: NDArray[np.float32]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(suffix=".unfinished", dir=path.parent)
+    with os.fdopen(descriptor, "wb") as file:
+        np.save(file, array)
+    sync_path(Path(unfinished))
+    os.replace(unfinished, path)
+    sync_path(path.parent)

@@ -1,0 +1,88 @@
+"""The training pairs (query, document): checked, split, flattened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document, Query
+from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+
+Queries = Mapping[str, Sequence[str]]
+ENOUGH_TO_HOLD_OUT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TextPairs:
+    """Query texts, in the order of their documents, and the position (m,) of each one's document."""
+
+    texts: tuple[str, ...]
+    owners: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EmbeddedPairs:
+    """Query embeddings (m, h) float32 and the position (m,) of the document each belongs to."""
+
+    embeddings: NDArray[np.float32]
+    owners: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.embeddings.ndim != 2 or self.owners.shape != self.embeddings.shape[:1]:
+            raise InvalidInput(
+                f"expected query embeddings (m, h) with owners (m,), found {self.embeddings.shape} and "
+                f"{self.owners.shape}"
+            )
+
+
+def document_positions(documents: Sequence[Document]) -> dict[str, int]:
+    """Each id's position; raises DuplicateDocument, or InvalidInput for no document at all."""
+    positions: dict[str, int] = {}
+    for place, document in enumerate(documents):
+        if document.id in positions:
+            raise DuplicateDocument(
+                f"expected every document id once, found {document.id!r} at positions "
+                f"{positions[document.id]} and {place}; give each document its own id"
+            )
+        positions[document.id] = place
+    if not positions:
+        raise InvalidInput("expected at least one document to train on, found none")
+    return positions
+
+
+def require_queries(queries: Queries, positions: Mapping[str, int]) -> None:
+    """Raises UnknownDocument for a query of no document, InvalidInput for something that is not texts."""
+    for document_id, texts in queries.items():
+        if document_id not in positions:
+            raise UnknownDocument(
+                f"expected queries of the given documents, found some for {document_id!r}; "
+                "add that document or drop its queries"
+            )
+        if isinstance(texts, str):
+            raise InvalidInput(
+                f"expected a list of queries for document {document_id!r}, found one text; put it in a list"
+            )
+        for text in texts:
+            Query(text=text, document_id=document_id)
+
+
+def hold_out(queries: Queries, seed: int) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Training and validation queries: documents with at least four give one, drawn by the seed."""
+    draw = np.random.default_rng(seed)
+    training = {document_id: list(texts) for document_id, texts in queries.items()}
+    held_out: dict[str, list[str]] = {}
+    for document_id, texts in sorted(training.items()):
+        if len(texts) >= ENOUGH_TO_HOLD_OUT:
+            held_out[document_id] = [texts.pop(int(draw.integers(len(texts))))]
+    return training, held_out
+
+
+def flatten(queries: Queries, positions: Mapping[str, int]) -> TextPairs:
+    """All pairs in the order of the documents, whatever the order of the mapping."""
+    pairs = [(positions[document_id], text) for document_id, texts in queries.items() for text in texts]
+    pairs.sort(key=lambda pair: pair[0])
+    owners = np.array([owner for owner, _ in pairs], dtype=np.int64)
+    return TextPairs(texts=tuple(text for _, text in pairs), owners=owners)

@@ -1,0 +1,209 @@
+"""The one door to stage 1: documents and queries in, a trained model out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+from incdsi.errors import InvalidInput
+from incdsi.text.encoders import Encoder, Progress
+from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi.text.queries import drop_shared
+from incdsi.training.artefact import CachedQueries, TrainedModel
+from incdsi.training.checkpoints import Checkpoints
+from incdsi.training.embeddings import Embedder
+from incdsi.training.finetune import train_finetune
+from incdsi.training.frozen import train_frozen
+from incdsi.training.loop import Outcome
+from incdsi.training.pairs import (
+    EmbeddedPairs,
+    Queries,
+    TextPairs,
+    document_positions,
+    flatten,
+    hold_out,
+    require_queries,
+)
+from incdsi.training.records import Moment, Observe
+from incdsi.training.settings import FinetuneSettings, FrozenSettings, Settings
+from incdsi.training.starts import represent_all, start_rows
+
+Mode = Literal["frozen", "finetune"]
+Known = Mapping[str, NDArray[np.float32]]
+DEFAULTS: Mapping[str, Settings] = {"frozen": FrozenSettings(), "finetune": FinetuneSettings()}
+EMBEDDINGS = "embeddings"
+# Settings that change neither the order of sums nor the outcome.
+WITHOUT_EFFECT = ("checkpoint_seconds",)
+
+
+def train(
+    documents: Sequence[Document],
+    queries: Queries,
+    *,
+    encoder: Encoder,
+    mode: Mode = "frozen",
+    settings: Settings | None = None,
+    validation: Queries | None = None,
+    checkpoint: Path | str | None = None,
+    known: Known | None = None,
+    progress: Progress | None = None,
+    observe: Observe | None = None,
+) -> TrainedModel:
+    """Train the initial model on `queries` (document id to texts) and keep its best validation epoch.
+
+    A query text that several documents share is dropped from all. Without `validation`, one query of every
+    document with at least four is held out by the seed. A document without a query keeps its start, `scale`
+    times its text's embedding. `checkpoint` names a folder: training stopped at any moment goes
+    on from there to the same result. `known` gives embeddings this encoder has already made, by text.
+    `progress` counts texts while encoding, then steps; `observe` sees every step. Under several processes
+    each returns the model, and one of them should save it.
+    """
+    settings = _settings(mode, settings, encoder)
+    pairs, held_out = _pairs(documents, queries, validation, settings.seed)
+    folder = Path(checkpoint) if checkpoint is not None else None
+    embedder = _embedder(encoder, folder, known)
+    contents = [document.content for document in documents]
+    embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
+    start = start_rows(settings, embedded.text, embedded.queries, pairs.owners)
+    checkpoints = _checkpoints(folder, settings, embedder.fingerprint, embedded, start)
+    watch = _watch(progress, observe)
+    if isinstance(settings, FinetuneSettings):
+        assert isinstance(encoder, TorchEncoder)
+        encoder, rows, outcome = train_finetune(
+            encoder, start, pairs, held_out, settings, checkpoints=checkpoints, observe=watch
+        )
+        embedder = _embedder(encoder, folder, None)
+        embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
+    else:
+        assert isinstance(settings, FrozenSettings)
+        rows, outcome = train_frozen(start, *embedded.pairs(), settings, checkpoints=checkpoints, observe=watch)
+    return _model(documents, rows, embedded, embedder, outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Embedded:
+    """All texts of a run with their embeddings by one encoder."""
+
+    text: NDArray[np.float32]
+    training: TextPairs
+    queries: NDArray[np.float32]
+    validation: TextPairs
+    held_out: NDArray[np.float32]
+
+    @classmethod
+    def make(
+        cls,
+        contents: Sequence[str],
+        training: TextPairs,
+        validation: TextPairs,
+        embedder: Embedder,
+        progress: Progress | None,
+    ) -> Self:
+        first, second = len(contents), len(contents) + len(training.texts)
+        together = embedder.embed([*contents, *training.texts, *validation.texts], progress)
+        return cls(
+            text=together[:first],
+            training=training,
+            queries=together[first:second],
+            validation=validation,
+            held_out=together[second:],
+        )
+
+    def pairs(self) -> tuple[EmbeddedPairs, EmbeddedPairs]:
+        return (
+            EmbeddedPairs(embeddings=self.queries, owners=self.training.owners),
+            EmbeddedPairs(embeddings=self.held_out, owners=self.validation.owners),
+        )
+
+
+def _settings(mode: Mode, settings: Settings | None, encoder: Encoder) -> Settings:
+    if mode not in DEFAULTS:
+        raise InvalidInput(f"expected mode to be one of {', '.join(DEFAULTS)}, found {mode!r}")
+    settings = settings or DEFAULTS[mode]
+    wanted = type(DEFAULTS[mode])
+    if not isinstance(settings, wanted):
+        raise InvalidInput(f"expected {wanted.__name__} for mode {mode!r}, found {type(settings).__name__}")
+    if mode == "finetune" and not isinstance(encoder, TorchEncoder):
+        raise InvalidInput(
+            f"expected a TorchEncoder to finetune, found {type(encoder).__name__}, which cannot learn; "
+            "load the model with TorchEncoder.load or use mode 'frozen'"
+        )
+    return settings
+
+
+def _pairs(
+    documents: Sequence[Document], queries: Queries, validation: Queries | None, seed: int
+) -> tuple[TextPairs, TextPairs]:
+    positions = document_positions(documents)
+    require_queries(queries, positions)
+    require_queries(validation or {}, positions)
+    kept: Queries = drop_shared(queries)
+    if validation is None:
+        kept, validation = hold_out(kept, seed)
+    return flatten(kept, positions), flatten(validation, positions)
+
+
+def _embedder(encoder: Encoder, folder: Path | None, known: Known | None) -> Embedder:
+    return Embedder(
+        encoder=encoder,
+        fingerprint=encoder.fingerprint,
+        known=known or {},
+        folder=folder / EMBEDDINGS if folder is not None else None,
+    )
+
+
+def _checkpoints(
+    folder: Path | None, settings: Settings, fingerprint: str, embedded: _Embedded, start: NDArray[np.float32]
+) -> Checkpoints | None:
+    """The run's checkpoints, named by a digest of all that its outcome depends on."""
+    if folder is None:
+        return None
+    chosen = {name: value for name, value in asdict(settings).items() if name not in WITHOUT_EFFECT}
+    digest = hashlib.sha256(json.dumps([type(settings).__name__, chosen, fingerprint]).encode())
+    digest.update(json.dumps([embedded.training.texts, embedded.validation.texts]).encode())
+    owners = (embedded.training.owners, embedded.validation.owners)
+    for array in (start, embedded.queries, embedded.held_out, *owners):
+        digest.update(np.ascontiguousarray(array).data)
+    return Checkpoints(folder=folder, run=digest.hexdigest())
+
+
+def _watch(progress: Progress | None, observe: Observe | None) -> Observe:
+    def watch(moment: Moment) -> None:
+        if progress is not None:
+            progress(moment.step, moment.total)
+        if observe is not None:
+            observe(moment)
+
+    return watch
+
+
+def _model(
+    documents: Sequence[Document],
+    rows: NDArray[np.float32],
+    embedded: _Embedded,
+    embedder: Embedder,
+    outcome: Outcome,
+) -> TrainedModel:
+    training, validation = embedded.training, embedded.validation
+    means = represent_all(embedded.queries, training.owners, len(documents))
+    return TrainedModel(
+        document_ids=tuple(document.id for document in documents),
+        document_vectors=rows,
+        text_embeddings=embedded.text,
+        representative_queries=means,
+        own_scores=np.einsum("ij,ij->i", means, rows),
+        queries=CachedQueries(texts=training.texts, owners=training.owners, embeddings=embedded.queries),
+        held_out=CachedQueries(texts=validation.texts, owners=validation.owners, embeddings=embedded.held_out),
+        encoder=embedder.encoder,
+        encoder_fingerprint=embedder.fingerprint,
+        best_epoch=outcome.best_epoch,
+        epochs=outcome.epochs,
+    )

@@ -1,0 +1,46 @@
+"""How well document vectors rank held-out queries."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from incdsi.training.records import Quality
+from incdsi.training.softmax import block_size
+
+DEPTH = 10
+
+
+def own_ranks(queries: Tensor, owners: Tensor, rows: Tensor, *, budget: int) -> Tensor:
+    """The rank, from 1, of each query's own document; of equal scores the earlier document comes first."""
+    positions = torch.arange(rows.shape[0], device=rows.device)
+    size = block_size(rows.shape[0], budget)
+    ranks = []
+    for first in range(0, queries.shape[0], size):
+        own = owners[first : first + size, None].to(rows.device)
+        scores = queries[first : first + size].to(rows.device) @ rows.T
+        own_scores = scores.gather(1, own)
+        before = (scores > own_scores).sum(1) + ((scores == own_scores) & (positions < own)).sum(1)
+        ranks.append(before + 1)
+    return torch.cat(ranks).cpu() if ranks else torch.zeros(0, dtype=torch.int64)
+
+
+def tally(ranks: Tensor) -> Tensor:
+    """Hits at 1, 5 and 10, summed reciprocal ranks and the number of queries: (5,) float64, summable."""
+    hits = [(ranks <= depth).sum(dtype=torch.float64) for depth in (1, 5, DEPTH)]
+    reciprocal = torch.where(ranks <= DEPTH, 1.0 / ranks.double(), torch.zeros((), dtype=torch.float64)).sum()
+    return torch.stack([*hits, reciprocal, torch.tensor(len(ranks), dtype=torch.float64)])
+
+
+def quality(counts: Tensor) -> Quality | None:
+    """Shares from a tally; None when there was no query to measure with."""
+    hits1, hits5, hits10, reciprocal, queries = counts.tolist()
+    if not queries:
+        return None
+    return Quality(
+        hits1=hits1 / queries,
+        hits5=hits5 / queries,
+        hits10=hits10 / queries,
+        mrr10=reciprocal / queries,
+        queries=int(queries),
+    )

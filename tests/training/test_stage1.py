@@ -1,0 +1,157 @@
+"""The one door: what it refuses, drops, holds out, keeps and resumes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from training_problems import corpus, tiny_encoder
+
+from incdsi.documents import Document
+from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
+from incdsi.training.settings import FinetuneSettings, FrozenSettings
+from incdsi.training.stage1 import train
+
+FROZEN = FrozenSettings(epochs=3, batch_size=16, learning_rate=0.3, patience=9)
+FINETUNE = FinetuneSettings(epochs=2, batch_size=16, learning_rate=1e-3, row_learning_rate=0.3)
+
+
+class Counting:
+    """The real encoder, counting what it is asked for."""
+
+    def __init__(self, encoder) -> None:
+        self.encoder, self.asked = encoder, 0
+        self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
+
+    def encode(self, texts, progress=None):
+        self.asked += len(texts)
+        return self.encoder.encode(texts, progress)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory):
+    return tiny_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+def test_bad_input_gets_a_sentence(encoder) -> None:
+    documents, queries = corpus(3)
+    with pytest.raises(DuplicateDocument, match="found 'doc-0' at positions 0 and 3"):
+        train([*documents, documents[0]], queries, encoder=encoder)
+    with pytest.raises(UnknownDocument, match="found some for 'ghost'; add that document or drop"):
+        train(documents, {**queries, "ghost": ["boo"]}, encoder=encoder)
+    with pytest.raises(UnknownDocument, match="'ghost'"):
+        train(documents, queries, encoder=encoder, validation={"ghost": ["boo"]})
+    with pytest.raises(InvalidInput, match="expected a list of queries for document 'doc-1', found one text"):
+        train(documents, {"doc-1": "one text"}, encoder=encoder)
+    with pytest.raises(InvalidDocument, match="query for document 'doc-1'"):
+        train(documents, {"doc-1": ["  "]}, encoder=encoder)
+    with pytest.raises(InvalidInput, match="expected at least one document"):
+        train([], {}, encoder=encoder)
+    with pytest.raises(InvalidInput, match="expected mode to be one of frozen, finetune, found 'melt'"):
+        train(documents, queries, encoder=encoder, mode="melt")
+    with pytest.raises(InvalidInput, match="expected FrozenSettings for mode 'frozen', found Finetune"):
+        train(documents, queries, encoder=encoder, settings=FINETUNE)
+    with pytest.raises(InvalidInput, match="expected a TorchEncoder to finetune, found Counting"):
+        train(documents, queries, encoder=Counting(encoder), mode="finetune")
+
+
+def test_shared_queries_are_dropped_from_all(encoder) -> None:
+    documents, queries = corpus(4)
+    queries["doc-0"].append("kab kad kaf")
+    queries["doc-1"].append("Kab  kad kaf")
+    model = train(documents, queries, encoder=encoder, settings=FROZEN)
+    assert not [text for text in (*model.queries.texts, *model.held_out.texts) if "kab kad kaf" in text.lower()]
+
+
+def test_documents_with_four_queries_give_one_to_validation_by_the_seed(encoder) -> None:
+    documents, queries = corpus(6)
+    queries["doc-2"] = queries["doc-2"][:3]
+    model = train(documents, queries, encoder=encoder, settings=FROZEN)
+    assert model.held_out.owners.tolist() == [0, 1, 3, 4, 5]
+    assert np.bincount(model.queries.owners).tolist() == [4, 4, 3, 4, 4, 4]
+    assert not set(model.queries.texts) & set(model.held_out.texts)
+    assert set(model.queries.texts) | set(model.held_out.texts) == {q for own in queries.values() for q in own}
+    again = train(documents, dict(reversed(queries.items())), encoder=encoder, settings=FROZEN)
+    assert again.held_out.texts == model.held_out.texts
+    assert again.document_vectors.tobytes() == model.document_vectors.tobytes()
+    other = train(documents, queries, encoder=encoder, settings=replace(FROZEN, seed=5))
+    assert other.held_out.texts != model.held_out.texts
+
+
+def test_given_validation_queries_are_used_and_none_is_taken_from_training(encoder) -> None:
+    documents, queries = corpus(4)
+    model = train(documents, queries, encoder=encoder, settings=FROZEN, validation={"doc-3": ["kab lod"]})
+    assert len(model.queries) == 20
+    assert model.held_out.texts == ("kab lod",)
+    assert model.held_out.owners.tolist() == [3]
+    assert model.epochs[0].quality.queries == 1
+
+
+@pytest.mark.parametrize("start", ["text", "queries", "random"])
+def test_documents_without_query_or_text_keep_their_texts_embedding(encoder, start: str) -> None:
+    documents, queries = corpus(5)
+    documents += [Document(id="silent", text="kab kad", title="🥾"), Document(id="empty", text="")]
+    settings = replace(FROZEN, start=start)
+    model = train(documents, queries, encoder=encoder, settings=settings)
+    np.testing.assert_allclose(model.document_vectors[5:], 20 * model.text_embeddings[5:], rtol=1e-6)
+    assert not model.representative_queries[5:].any()
+    assert not model.own_scores[5:].any()
+    assert np.isfinite(model.document_vectors).all()
+
+
+def test_no_query_at_all_is_a_dense_index(encoder) -> None:
+    documents, _ = corpus(3)
+    model = train(documents, {}, encoder=encoder)
+    np.testing.assert_array_equal(model.document_vectors, np.float32(20) * model.text_embeddings)
+    assert model.best_epoch == 0
+
+
+def test_known_embeddings_are_not_made_again(encoder) -> None:
+    documents, queries = corpus(4)
+    plain = train(documents, queries, encoder=encoder, settings=FROZEN)
+    known = dict(zip(plain.queries.texts, plain.queries.embeddings, strict=True))
+    counting = Counting(encoder)
+    model = train(documents, queries, encoder=counting, settings=FROZEN, known=known)
+    assert counting.asked == len(documents) + len(plain.held_out)
+    np.testing.assert_allclose(model.document_vectors, plain.document_vectors, atol=1e-2)
+    with pytest.raises(InvalidInput, match=r"expected known embeddings of shape \(16,\), found \(3,\)"):
+        train(documents, queries, encoder=encoder, known={documents[0].content: np.zeros(3, np.float32)})
+
+
+def test_a_stopped_run_goes_on_without_encoding_again(encoder, tmp_path: Path) -> None:
+    documents, queries = corpus(6)
+
+    def stop(moment) -> None:
+        if moment.step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="to go on"):
+        train(documents, queries, encoder=encoder, settings=FROZEN, checkpoint=tmp_path, observe=stop)
+    counting = Counting(encoder)
+    resumed = train(documents, queries, encoder=counting, settings=FROZEN, checkpoint=tmp_path)
+    whole = train(documents, queries, encoder=encoder, settings=FROZEN)
+    assert counting.asked == 0
+    assert resumed.document_vectors.tobytes() == whole.document_vectors.tobytes()
+    with pytest.raises(InvalidInput, match="found one of another run"):
+        train(documents[1:], {"doc-1": ["kab"]}, encoder=encoder, settings=FROZEN, checkpoint=tmp_path)
+
+
+def test_progress_counts_texts_then_steps(encoder) -> None:
+    documents, queries = corpus(4)
+    told: list[tuple[int, int]] = []
+    train(documents, queries, encoder=encoder, settings=FROZEN, progress=lambda *pair: told.append(pair))
+    assert told == [(24, 24), (1, 3), (2, 3), (3, 3)]
+
+
+def test_finetuned_queries_are_embedded_by_the_adapted_encoder(encoder) -> None:
+    documents, queries = corpus(6)
+    before = encoder.fingerprint
+    model = train(documents, queries, encoder=encoder, mode="finetune", settings=FINETUNE)
+    assert encoder.fingerprint == before
+    assert model.encoder_fingerprint == model.encoder.fingerprint
+    assert (model.best_epoch == 0) == (model.encoder_fingerprint == before)
+    np.testing.assert_allclose(model.queries.embeddings, model.encoder.encode(model.queries.texts), atol=1e-5)
+    contents = [document.content for document in documents]
+    np.testing.assert_allclose(model.text_embeddings, model.encoder.encode(contents), atol=1e-5)

@@ -1,0 +1,42 @@
+"""Settings are checked when made."""
+
+from __future__ import annotations
+
+import pytest
+
+from incdsi.errors import InvalidHyperparameters
+from incdsi.training.settings import PAPER_MSMARCO, PAPER_NQ, FinetuneSettings, FrozenSettings
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("epochs", 0, "expected epochs to be a whole number of at least 1, found 0"),
+        ("batch_size", 2.5, "expected batch_size to be a whole number"),
+        ("patience", True, "expected patience to be a whole number"),
+        ("seed", -1, "expected seed to be a whole number of at least 0"),
+        ("learning_rate", 0.0, "expected learning_rate to be a finite number above 0, found 0.0"),
+        ("scale", float("nan"), "expected scale to be a finite number above 0, found nan"),
+        ("weight_decay", -0.1, "expected weight_decay to be a finite number at least 0"),
+        ("start", "middle", "expected start to be one of text, queries, random, found 'middle'"),
+    ],
+)
+@pytest.mark.parametrize("kind", [FrozenSettings, FinetuneSettings])
+def test_a_wrong_value_is_named(kind: type, name: str, value: object, sentence: str) -> None:
+    with pytest.raises(InvalidHyperparameters, match=sentence):
+        kind(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("row_learning_rate", 0), ("max_length", 2), ("clip", -1)])
+def test_finetune_checks_its_own(name: str, value: float) -> None:
+    with pytest.raises(InvalidHyperparameters, match=f"expected {name} to be"):
+        FinetuneSettings(**{name: value})
+
+
+def test_the_papers_settings_are_the_papers() -> None:
+    for settings, rate, batch in ((PAPER_NQ, 1e-5, 128), (PAPER_MSMARCO, 5e-5, 1024)):
+        assert (settings.learning_rate, settings.row_learning_rate) == (rate, rate)
+        assert (settings.batch_size, settings.epochs, settings.max_length) == (batch, 20, 32)
+        assert settings.epsilon == 1e-8
+        assert settings.start == "random"
+        assert not settings.decay
