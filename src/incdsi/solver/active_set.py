@@ -20,6 +20,7 @@ from incdsi.solver.constraints import DenseRows, Ring
 from incdsi.solver.newton import HingeProblem
 from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
+from incdsi.solver.threads import all_threads, one_thread
 
 FIRST_LIMIT = 64  # rows asked for in the first pass; twice as many in each that follows
 NO_RIVAL = -1e30  # the score to beat when nothing is indexed
@@ -70,9 +71,12 @@ def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:
     >>> solve(p, retrieve=0.5, anchor=1e-6).vector.round(3)
     array([2., 0.])
     """
-    search = _Search(problem.queries, problem.floors, problem.anchor, Weights(retrieve=retrieve, anchor=anchor))
-    _settle([search], DenseRows(problem.rows, problem.ceilings))
-    return search.solution(problem.margins)
+    weights = Weights(retrieve=retrieve, anchor=anchor)
+    rows = DenseRows(problem.rows, problem.ceilings)
+    with one_thread():
+        search = _Search(problem.queries, problem.floors, problem.anchor, weights)
+        _settle([search], rows)
+        return search.solution(problem.margins)
 
 
 def solve_many(
@@ -90,14 +94,15 @@ def solve_many(
     those it does not win as well (the paper does). In `stolen`, they have the indices they will get
     when the newcomers are appended in order.
     """
-    searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights) for n in newcomers]
-    _settle(searches, preserve)
     placed = _Placed(len(preserve), margins, keep_lost)
-    for newcomer, search in zip(newcomers, searches, strict=True):
-        rivals, places = placed.best(newcomer)
-        search.raise_floors(rivals + margins.retrieve)
-        _settle_among(search, placed, preserve)
-        placed.append(newcomer, search.solution(margins), rivals, places)
+    with one_thread():
+        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights) for n in newcomers]
+        _settle(searches, preserve)
+        for newcomer, search in zip(newcomers, searches, strict=True):
+            rivals, places = placed.best(newcomer)
+            search.raise_floors(rivals + margins.retrieve)
+            _settle_among(search, placed, preserve)
+            placed.append(newcomer, search.solution(margins), rivals, places)
     return placed.placements
 
 
@@ -106,7 +111,9 @@ def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
     limit = FIRST_LIMIT
     while pending := [search for search in searches if not search.settled]:
         vectors = np.stack([search.vector for search in pending])
-        for search, near in zip(pending, preserve.nearest(vectors, limit), strict=True):
+        with all_threads():
+            nearest = preserve.nearest(vectors, limit)
+        for search, near in zip(pending, nearest, strict=True):
             search.look(near)
         limit *= 2
 
