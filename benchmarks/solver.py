@@ -63,7 +63,8 @@ CLUSTERS = {"easy": (1, 0.0), "crowded": (50, 0.7), "twins": (50, 0.7), "packed"
 def synthetic(case: Case, rng: np.random.Generator) -> tuple[LocalRows, Floats]:
     """Rows like an unnormalised BERT's (about 14 long), own scores near 20; and queries of newcomers."""
     size, spread = CLUSTERS[case.kind]
-    centres = rng.standard_normal((max(case.n // size, 1), case.h), dtype=np.float32) * (14 / np.sqrt(case.h))
+    count = case.n // size if spread else 1
+    centres = rng.standard_normal((max(count, 1), case.h), dtype=np.float32) * (14 / np.sqrt(case.h))
     rows = LocalRows(case.h)
     for start in range(0, case.n, 4096):
         queries = _around(centres, spread, min(4096, case.n - start), rng)

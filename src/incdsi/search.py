@@ -34,8 +34,8 @@ def fuse(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_wei
 
 def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
     """The slots of the k best allowed documents, best first; ties go to the lower slot."""
-    if k < 1:
-        raise InvalidInput(f"expected k of at least 1, found {k}")
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InvalidInput(f"expected k to be a whole number of at least 1, found {k!r}")
     slots = np.flatnonzero(allowed)
     if len(slots) > k:
         best = scores[slots]
@@ -51,5 +51,7 @@ def _standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
     if len(values) == 0:
         return np.zeros_like(scores)
     mean, spread = np.float32(values.mean()), np.float32(values.std())
-    result: Scores = (scores - mean) / spread if spread > 0 else np.zeros_like(scores)
+    if not spread > 0:
+        return np.zeros_like(scores)
+    result: Scores = (np.where(alive, scores, mean) - mean) / spread  # the dead have -inf
     return result

@@ -10,6 +10,7 @@ from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
 from incdsi.index.placing import Draft, Stopwatch
 from incdsi.store import Record, StoredQuery
+from incdsi.store.codec import metadata_rows, utf8
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.queries import distinct, drop_shared, fold
@@ -44,9 +45,12 @@ class Drafter:
         old = [query.text for query in record.queries if not query.generated and not query.taught]
         held_out = {query.text for query in record.queries if query.held_out}
         taught = tuple(query for query in record.queries if query.taught)
+        known = {fold(query.text) for query in taught}
         with watch.step("generate"):
-            generated = generate_all([document], self.generator)[document.id]
-            asked = self._asked(document, distinct([*old, *natural]), generated, held_out)
+            made = generate_all([document], self.generator)[document.id]
+            generated = [text for text in made if fold(text) not in known]
+            others = [text for text in distinct([*old, *natural]) if fold(text) not in known]
+            asked = self._asked(document, others, generated, held_out)
         with watch.step("encode"):
             (draft,) = self._encoded([document], [asked])
         return replace(draft, row=record.row, queries=(*draft.queries, *taught))
@@ -100,11 +104,30 @@ def require_new(documents: Sequence[Document], queries: Mapping[str, Sequence[st
         seen.add(document.id)
     for id in known:
         raise DuplicateDocument(f"expected a new id, found {id!r} in the index; update or upsert it instead")
-    for id, texts in queries.items():
+    for id in queries:
         if id not in seen:
             raise UnknownDocument(f"expected queries of documents in the batch, found some for {id!r}; add it first")
-        if isinstance(texts, str) or not all(isinstance(text, str) and text.strip() for text in texts):
+    require_sound(documents, queries)
+
+
+def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> None:
+    """Refuse what could not be stored: queries that are no texts, lone surrogates, numbers too large."""
+    for document in documents:
+        name = f"document {document.id!r}"
+        for text in (document.id, document.title, document.text, *document.metadata):
+            utf8(text, name)
+        for _, kind, value in metadata_rows(document.metadata, name):
+            if kind == "text":
+                utf8(str(value), name)
+    for id, texts in queries.items():
+        if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(map(_is_query, texts)):
             raise InvalidInput(f"document {id!r}: expected its queries as a list of texts, found {texts!r:.80}")
+        for text in texts:
+            utf8(text, f"a query of document {id!r}")
+
+
+def _is_query(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip())
 
 
 def _held_out(document_id: str, natural: Sequence[str]) -> list[str]:

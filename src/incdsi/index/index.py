@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import InvalidInput, UnknownDocument, VersionConflict
+from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, tuning
-from incdsi.index.drafting import Drafter, require_new
+from incdsi.index.building import Training, check_training, stage_one, taken_over
+from incdsi.index.drafting import Drafter, require_new, require_sound
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
-from incdsi.index.placing import Draft, Method, Others, Placed, Stopwatch, place, place_again
+from incdsi.index.placing import Draft, Method, Placed, Stopwatch, place, place_again
 from incdsi.index.quality import Probe, Quality, dense_ranks, probes
 from incdsi.index.settings import KEY, Settings
 from incdsi.search import check_mode, fuse, rank
@@ -31,9 +32,9 @@ from incdsi.text.generators import Generator, Spans
 
 Progress = Callable[[int, int], None]
 BATCH = 128  # documents solved and committed together
+DEFAULT_GENERATOR = Spans(limit=6)  # the title and the sentences that say most; each more costs as much to embed
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 BASE_EVERY = 4096  # changes after which closing writes a new base
-RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,15 @@ class Info:
     quality: Mapping[str, Quality]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Serving:
+    """What one search uses from its beginning to its end: settings, encoder and documents that fit together."""
+
+    settings: Settings
+    encoder: Encoder
+    live: Live
+
+
 class Index:
     """A search index that learns, in a folder; made by `create`, `build` and `open`.
 
@@ -68,13 +78,14 @@ class Index:
 
     def __init__(self, store: Store, encoder: Encoder, generator: Generator | None = None) -> None:
         self._store = store
-        self._encoder = encoder
-        self._generator = generator or Spans()
+        self._reader: Store | None = None  # what was read from before writing; a search may still be using it
+        self._generator = generator or DEFAULT_GENERATOR
         self._writing = False
         self._held_out = 0  # queries; counted by a writer, to know when to tune
-        self._mutex = threading.RLock()
-        self._settings = self._stored_settings()
-        self._live = Live.load(store, self._settings.dimension, preserve_nothing)
+        self._mutex = threading.RLock()  # held by whoever changes the index
+        self._following = threading.Lock()  # held by whoever replaces what is served: never for long
+        self._behind = False
+        self._serving = self._loaded(store, encoder, writer=False)
 
     # Making and opening
 
@@ -103,6 +114,39 @@ class Index:
         return cls.open(path, chosen, generator=generator)
 
     @classmethod
+    def build(
+        cls,
+        documents: Iterable[Document],
+        *,
+        queries: Mapping[str, Sequence[str]] | None = None,
+        path: Path | str,
+        train: Training = "none",
+        encoder: Encoder | str | Path | None = None,
+        generator: Generator | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """A new index with these documents; `train` puts stage 1 before it.
+
+        "none" solves for the documents one after another, "frozen" trains their vectors together, "finetune"
+        adapts the encoder (which must be a torch one) and then solves under it.
+        """
+        check_training(train)
+        batch, asked, writer = list(documents), dict(queries or {}), generator or DEFAULT_GENERATOR
+        require_new(batch, asked, ())
+        chosen = models.as_encoder(encoder)
+        model = None
+        if train != "none":
+            model = stage_one(batch, asked, encoder=chosen, generator=writer, mode=train, progress=progress)
+            chosen = model.encoder
+        index = cls.create(path, chosen, generator=generator)
+        if train == "frozen":
+            with index._changing(None):
+                index._take_over(taken_over(batch, asked, model))
+        else:
+            index.add_many(batch, asked, progress=progress)
+        return index
+
+    @classmethod
     def open(
         cls, path: Path | str, encoder: Encoder | str | Path | None = None, *, generator: Generator | None = None
     ) -> Self:
@@ -119,9 +163,15 @@ class Index:
     def close(self) -> None:
         """Let go of files and lock; a writer that changed much leaves a base for quick opening."""
         with self._mutex:
-            if self._writing and self._live.sequence - self._base_sequence() >= BASE_EVERY:
-                self._write_base()
-            self._store.close()
+            writing, self._writing = self._writing, False
+            try:
+                if writing and self._live.sequence - self._base_sequence() >= BASE_EVERY:
+                    self._refresh_base()
+            finally:
+                self._store.close()
+                if self._reader is not None:
+                    self._reader.close()
+                self._serve(live=Live(self._settings.dimension, preserve_nothing))  # lets go of the mapped base
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +184,7 @@ class Index:
     # Reading
 
     def __len__(self) -> int:
-        return len(self._current())
+        return len(self._current().live)
 
     def __contains__(self, id: object) -> bool:
         return id in self._store
@@ -162,20 +212,16 @@ class Index:
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"expected a query of at least one character, found {text!r}")
         chosen = check_mode(mode)
-        embedding = self._encoder.encode([text])[0] if chosen != "lexical" else None
-        for attempt in range(RETRIES):
-            try:
-                return self._hits(text, embedding, k, where, chosen)
-            except UnknownDocument:  # deleted between ranking and reading
-                if attempt == RETRIES - 1:
-                    raise
-        return []
+        serving = self._current()
+        scores, alive = _scores(serving, text, chosen)
+        allowed = alive if where is None else alive & serving.live.among(self._store.filter_rows(where), len(alive))
+        return self._hits(serving.live, scores, allowed, k)
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
         records = list(self._store.changes(0).upserts)
         queries = [query for record in records for query in record.queries]
-        settings = self._settings
+        settings = self._current().settings
         return Info(
             documents=len(records),
             queries=len(queries),
@@ -231,6 +277,7 @@ class Index:
 
     def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
+        require_sound([document], {document.id: queries})
         with self._changing(if_version):
             record = self._store.get(document.id)
             watch = Stopwatch()
@@ -247,6 +294,7 @@ class Index:
         """From now on this query should find that document; no other document's vector changes."""
         if not isinstance(query, str) or not query.strip():
             raise InvalidInput(f"expected a query of at least one character, found {query!r}")
+        require_sound([], {id: [query]})
         with self._changing(if_version):
             watch = Stopwatch()
             return self._replace(self._drafter().taught(self._store.get(id), " ".join(query.split()), watch), watch)
@@ -297,61 +345,96 @@ class Index:
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
         with self._changing(None):
-            self._live = self._live.compacted()
+            self._serve(live=self._live.compacted())
             self._write_base()
             self._store.compact()
 
     # Inside: reading
 
-    def _current(self) -> Live:
-        """What is live, with everything other processes have written by now."""
-        if self._store.poll():
-            with self._mutex:
-                self._live = self._live.caught_up(self._store)
-                self._refresh_settings()
-        return self._live
+    @property
+    def _settings(self) -> Settings:
+        return self._serving.settings
 
-    def _hits(
-        self, text: str, embedding: NDArray[np.float32] | None, k: int, where: Where | None, mode: str
-    ) -> list[Hit]:
-        live = self._current()
-        scores, alive = self._scores(live, text, embedding, mode)
-        allowed = alive
-        if where is not None:
-            allowed = np.zeros_like(alive)
-            allowed[live.slots(self._store.filter_rows(where))] = True
-            allowed &= alive
-        slots = rank(scores, allowed, k)
-        documents = self._store.documents(live.store_rows(slots).tolist())
+    @property
+    def _encoder(self) -> Encoder:
+        return self._serving.encoder
+
+    @property
+    def _live(self) -> Live:
+        return self._serving.live
+
+    def _serve(self, **changed: Any) -> None:
+        self._serving = replace(self._serving, **changed)
+
+    def _current(self) -> _Serving:
+        """What there is to search, with everything other processes have written by now."""
+        if not self._writing:
+            with self._following:
+                if not self._writing:
+                    self._follow()
+        return self._serving
+
+    def _follow(self) -> None:
+        self._behind |= self._store.poll()
+        if not self._behind:
+            return
+        # Changes first: settings read after them that name the same encoder prove that they are by it too.
+        changes = self._store.changes(self._live.sequence)
+        settings = self._stored_settings(self._store)
+        if settings.fingerprint == self._settings.fingerprint:
+            live = self._live.caught_up(changes)
+            self._serve(settings=settings, live=live.compacted() if live.wasteful else live)
+        else:
+            changes.upserts.close()
+            self._serving = self._loaded(self._store, None, writer=False)
+        self._behind = False
+
+    def _loaded(self, store: Store, encoder: Encoder | None, *, writer: bool) -> _Serving:
+        """Everything in a store, under the encoder given if the store still means that one."""
+        while True:
+            settings = self._stored_settings(store)
+            if encoder is None or encoder.fingerprint != settings.fingerprint:
+                encoder = models.open_model(store.path, settings.model, settings.fingerprint, None)
+            live = Live.load(store, settings.dimension, _preserve(settings) if writer else preserve_nothing)
+            if self._stored_settings(store).fingerprint == settings.fingerprint:
+                return _Serving(settings=settings, encoder=encoder, live=live)
+
+    def _hits(self, live: Live, scores: NDArray[np.float32], allowed: NDArray[np.bool_], k: int) -> list[Hit]:
+        while True:
+            slots = rank(scores, allowed, k)
+            documents = self._documents(live.store_rows(slots).tolist())
+            gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
+            if not gone:
+                break
+            allowed = allowed.copy()
+            allowed[gone] = False
         return [
             Hit(document_id=document.id, score=float(scores[slot]), rank=number, document=document)
             for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
+            if document is not None
         ]
 
-    def _scores(
-        self, live: Live, text: str, embedding: NDArray[np.float32] | None, mode: str
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        if embedding is None:
-            alive = live.rows.alive
-            return live.lexical.scores(text, len(alive)), alive
-        learned = live.rows.scores(embedding)
-        alive = np.isfinite(learned)
-        if mode == "learned":
-            return learned, alive
-        lexical = live.lexical.scores(text, len(learned))
-        return fuse(learned, lexical, alive, self._settings.lexical_weight), alive
+    def _documents(self, rows: Sequence[int]) -> Sequence[Document | None]:
+        """The documents in these rows; None for one that was deleted after it was ranked."""
+        try:
+            return self._store.documents(rows)
+        except UnknownDocument:
+            if len(rows) == 1:
+                return [None]
+            return [document for row in rows for document in self._documents([row])]
 
     def _quality(self, records: Sequence[Record]) -> dict[str, Quality]:
         asked = probes(records)
         if not asked:
             return {}
-        live = Live.load(self._store, self._settings.dimension, preserve_nothing)
-        _, reached = tuning.best_fusion(live, asked, at=self._settings.lexical_weight)
+        live = Live(self._settings.dimension, preserve_nothing)
+        live.put(records)
+        reached = tuning.reached(live, asked, self._settings.lexical_weight)
         return {**reached, "dense": _dense(records, asked)}
 
     # Inside: writing
 
-    @contextmanager
+    @contextlib.contextmanager
     def _changing(self, if_version: int | None) -> Iterator[None]:
         """Hold the lock, be up to date, and refuse when the index is not the one the caller saw."""
         with self._mutex:
@@ -360,24 +443,36 @@ class Index:
                 raise VersionConflict(
                     f"expected the index at version {if_version}, found {self.version}; read it again and retry"
                 )
-            yield
+            try:
+                yield
+            except BaseException:
+                self._recover()
+                raise
             if self._live.wasteful:
-                self._live = self._live.compacted()
+                self._serve(live=self._live.compacted())
 
     def _become_writer(self) -> None:
         if self._writing:
             return
-        writer = Store.open(self._store.path, writer=True)
-        self._store.close()
-        self._store = writer
-        self._refresh_settings()
-        self._live = Live.load(writer, self._settings.dimension, self._preserve)
-        self._held_out = writer.held_out()
-        self._writing = True
+        with self._following:
+            self._follow()  # refuses a closed index
+            writer = Store.open(self._store.path, writer=True)
+            try:
+                serving = self._loaded(writer, self._encoder, writer=True)
+                self._held_out = writer.held_out()
+            except BaseException:
+                writer.close()
+                raise
+            self._reader, self._store, self._serving, self._writing = self._store, writer, serving, True
+
+    def _recover(self) -> None:
+        """Read the store anew when something was committed that what is live does not show."""
+        if self._live.sequence != self._store.version:
+            self._serving = self._loaded(self._store, self._encoder, writer=True)
 
     @property
     def _preserve(self) -> Preserve:
-        return preserve_won if self._settings.method == "general" else preserve_mean
+        return _preserve(self._settings)
 
     def _drafter(self) -> Drafter:
         return Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
@@ -395,10 +490,17 @@ class Index:
         seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
         return [self._addition(result, records, seconds) for result in placed]
 
+    def _take_over(self, records: Sequence[Record]) -> None:
+        with self._store.transaction() as tx:
+            stored = [replace(record, row=tx.insert(record)) for record in records]
+        self._live.put(stored)
+        self._applied()
+        self._held_out += sum(query.held_out for record in stored for query in record.queries)
+
     def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
         how, method = self._settings.hyperparameters, self._settings.method
         placed = place_again(self._live, draft, how, method, live_already=True, watch=watch)
-        record = replace(placed.record, constrained_by=tuple(placed.constrainers.rows))
+        record = placed.knowing(())
         with watch.step("commit"), self._store.transaction() as tx:
             tx.replace(record.document.id, record)
         with watch.step("append"):
@@ -430,8 +532,11 @@ class Index:
         return sorted(self._store.changes(0).upserts, key=lambda record: record.row)
 
     def _tune_if_due(self) -> None:
-        if self._settings.tuning and self._held_out >= max(ENOUGH, 4 * self._settings.tuned_at):
-            self._tune(None)
+        enough = max(ENOUGH, 4 * self._settings.tuned_at)
+        if self._settings.tuning and self._held_out >= enough:
+            self._held_out = self._store.held_out()  # some may have gone with their documents
+            if self._held_out >= enough:
+                self._tune(None)
 
     def _tune(self, progress: Progress | None) -> dict[str, Any]:
         records = self._by_row()
@@ -447,7 +552,8 @@ class Index:
         chosen = replace(settings, hyperparameters=trials[0].hyperparameters)
         if chosen != settings:
             self._swap(chosen, records, self._encoder, progress)
-        weight, after = tuning.best_fusion(self._live, asked)
+        weight = tuning.best_fusion(self._live, asked)
+        after = tuning.reached(self._live, asked, weight)
         self._save(self._settings.tuned(chosen.hyperparameters, weight, self._held_out))
         return {"before": before, "after": {**after, "dense": before["dense"]}, "trials": trials}
 
@@ -467,9 +573,9 @@ class Index:
             for record in placed:
                 tx.replace(record.document.id, record)
             tx.set_setting(KEY, settings.to_json())
-        self._settings, self._encoder, self._live = settings, encoder, live
-        self._applied()
-        self._write_base()
+        live.sequence = self._store.version
+        self._serving = _Serving(settings=settings, encoder=encoder, live=live)
+        self._refresh_base()
 
     def _under(self, encoder: Encoder, record: Record) -> Record:
         vectors = encoder.encode([record.document.content, *(query.text for query in record.queries)])
@@ -479,21 +585,20 @@ class Index:
     def _save(self, settings: Settings) -> None:
         with self._store.transaction() as tx:
             tx.set_setting(KEY, settings.to_json())
-        self._settings = settings
+        self._serve(settings=settings)
         self._applied()
 
-    def _refresh_settings(self) -> None:
-        settings = self._stored_settings()
-        if settings.fingerprint != self._settings.fingerprint:
-            self._encoder = models.open_model(self._store.path, settings.model, settings.fingerprint, None)
-        self._settings = settings
-
-    def _stored_settings(self) -> Settings:
-        return Settings.from_json(_mapping(self._store.setting(KEY)))
+    def _stored_settings(self, store: Store) -> Settings:
+        return Settings.from_json(_mapping(store.setting(KEY)))
 
     def _base_sequence(self) -> int:
         base = self._store.base()
         return base.sequence if base is not None else 0
+
+    def _refresh_base(self) -> None:
+        """Write a base if there is room for it: what was acknowledged does not depend on one."""
+        with contextlib.suppress(DiskFull):
+            self._write_base()
 
     def _write_base(self) -> None:
         self._store.write_base(self._live.to_arrays(), self._live.sequence)
@@ -501,16 +606,31 @@ class Index:
 
 def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
     """Insert in order, each knowing the rows of those before it."""
-    records: list[Record] = []
+    rows: list[int] = []
+    records = []
     for result in placed:
-        rows = _rows(result.constrainers, records)
-        record = replace(result.record, constrained_by=rows)
-        records.append(replace(record, row=tx.insert(record)))
+        record = result.knowing(rows)
+        rows.append(tx.insert(record))
+        records.append(replace(record, row=rows[-1]))
     return records
 
 
-def _rows(others: Others, records: Sequence[Record]) -> tuple[int, ...]:
-    return tuple({*others.rows, *(records[number].row for number in others.places)})
+def _scores(serving: _Serving, text: str, mode: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Every slot's score, and which slots hold a document."""
+    live = serving.live
+    if mode == "lexical":
+        alive = live.rows.alive
+        return live.lexical.scores(text, len(alive)), alive
+    learned = live.rows.scores(serving.encoder.encode([text])[0])
+    alive = np.isfinite(learned)
+    if mode == "learned":
+        return learned, alive
+    lexical = live.lexical.scores(text, len(learned))
+    return fuse(learned, lexical, alive, serving.settings.lexical_weight), alive
+
+
+def _preserve(settings: Settings) -> Preserve:
+    return preserve_won if settings.method == "general" else preserve_mean
 
 
 def _dense(records: Sequence[Record], asked: Sequence[Probe]) -> Quality:

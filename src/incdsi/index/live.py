@@ -12,7 +12,7 @@ from incdsi.errors import CorruptStore, UnsupportedFormat
 from incdsi.lexical import LexicalIndex
 from incdsi.rows import LocalRows
 from incdsi.rows.table import Growing
-from incdsi.store import Base, Record, Store
+from incdsi.store import Base, Changes, Record, Store
 from incdsi.text.queries import represent
 
 Rows = NDArray[np.int64]
@@ -47,7 +47,7 @@ class Live:
                 live._take_base(base)
             except (CorruptStore, UnsupportedFormat, KeyError, ValueError):
                 live = cls(dimension, preserve)  # a cache: read everything instead
-        return live.caught_up(store)
+        return live.caught_up(store.changes(live.sequence))
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -56,18 +56,17 @@ class Live:
         """Where the document of that row is."""
         return self._slots[store_row]
 
-    def slots(self, store_rows: Rows) -> NDArray[np.intp]:
-        """Where these documents are; rows that are not here are left out."""
-        return np.array([s for r in store_rows.tolist() if (s := self._slots.get(r)) is not None], dtype=np.intp)
+    def among(self, store_rows: Rows, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` slots hold, or held, these documents."""
+        return np.isin(self._store_rows.values[:count], store_rows)
 
     def store_rows(self, slots: NDArray[np.intp]) -> Rows:
         """The store's rows of these slots."""
         result: Rows = self._store_rows.values[slots]
         return result
 
-    def caught_up(self, store: Store) -> Self:
-        """This, with everything newer in the store; another one when what was removed is not known any more."""
-        changes = store.changes(self.sequence)
+    def caught_up(self, changes: Changes) -> Self:
+        """This, with everything newer than it; another one when what was removed is not known any more."""
         live = type(self)(self.dimension, self.preserve) if changes.reload else self
         live.remove([row for row in changes.removed if row in live._slots])
         portion: list[Record] = []

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from incdsi.errors import EncoderMismatch, ModelNotFound
+from incdsi.store.files import fsync, fsync_tree
 from incdsi.text.encoders import Encoder, load_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
@@ -33,15 +34,27 @@ def keeper(encoder: Encoder) -> Callable[[Path], None]:
         if name is None or (index_folder / name).exists():
             return
         (index_folder / MODELS).mkdir(exist_ok=True)
+        fsync(index_folder)
         if isinstance(encoder, OnnxEncoder):
             beside = index_folder / f"{name}.part"
             shutil.rmtree(beside, ignore_errors=True)
-            shutil.copytree(encoder.folder, beside)
+            _copy_durably(encoder.folder, beside)
             beside.rename(index_folder / name)
+            fsync(index_folder / MODELS)
         else:
             importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, index_folder / name)
 
     return keep
+
+
+def _copy_durably(source: Path, target: Path) -> None:
+    """Return when the copy is on the disk: settings that name it are about to be."""
+    try:
+        shutil.copytree(source, target)
+        fsync_tree(target)
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def open_model(index_folder: Path, name: str | None, fingerprint: str, given: Encoder | str | Path | None) -> Encoder:

@@ -78,6 +78,11 @@ class Placed:
     constrainers: Others
     threatened: Others
 
+    def knowing(self, batch: Sequence[int]) -> Record:
+        """The record with the rows of those that constrained it; `batch` are the rows of its batch."""
+        rows = {*self.constrainers.rows, *(batch[place] for place in self.constrainers.places)}
+        return replace(self.record, constrained_by=tuple(sorted(rows)))
+
 
 def place(
     live: Live,

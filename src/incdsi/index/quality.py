@@ -14,7 +14,6 @@ from incdsi.search import fuse
 from incdsi.store import Record
 
 MOST_PROBES = 2000
-WEIGHTS = np.round(np.linspace(0.0, 1.0, 21), 2)  # lexical weights tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,15 +64,18 @@ def learned_ranks(live: Live, asked: Sequence[Probe]) -> NDArray[np.intp]:
     return np.array([_rank(live.rows.scores(p.embedding), live.slot(p.row)) for p in asked], dtype=np.intp)
 
 
-def ranks_by_weight(live: Live, asked: Sequence[Probe]) -> NDArray[np.intp]:
-    """The rank of each probe's document at each of WEIGHTS, from learned alone to lexical alone: (weights, probes)."""
-    ranks = np.empty((len(WEIGHTS), len(asked)), dtype=np.intp)
+def ranks_by_weight(live: Live, asked: Sequence[Probe], weights: Sequence[float]) -> NDArray[np.intp]:
+    """The rank of each probe's document at each lexical weight, 0 being learned alone and 1 lexical alone.
+
+    (weights, probes).
+    """
+    ranks = np.empty((len(weights), len(asked)), dtype=np.intp)
     for place, probe in enumerate(asked):
         learned = live.rows.scores(probe.embedding)
         alive = np.isfinite(learned)
         lexical = live.lexical.scores(probe.text, len(learned))
-        for number, weight in enumerate(WEIGHTS):
-            fused = np.where(alive, fuse(np.where(alive, learned, 0), lexical, alive, float(weight)), -np.inf)
+        for number, weight in enumerate(weights):
+            fused = np.where(alive, fuse(np.where(alive, learned, 0), lexical, alive, weight), -np.inf)
             ranks[number, place] = _rank(fused, live.slot(probe.row))
     return ranks
 

@@ -10,14 +10,17 @@ import numpy as np
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.live import Live, Preserve
 from incdsi.index.placing import Draft, Method, place, place_again
-from incdsi.index.quality import WEIGHTS, Probe, Quality, learned_ranks, ranks_by_weight
+from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
 from incdsi.store import Record
 
 Progress = Callable[[int, int], None]
 BATCH = 128
 SAMPLE = 2000  # documents a candidate is tried on
-# From the most careful to the boldest. The first hardly leaves the text's own embedding.
+FUSIONS = tuple(step / 20 for step in range(21))  # lexical weights tried, from none to lexical alone
+# From the most careful to the boldest. The first does not leave the text's own embedding: it is dense search,
+# so that tuning never ends below it.
 LADDER = (
+    Hyperparameters(margins=Margins(retrieve=1.0, preserve=1.0), weights=Weights(retrieve=0.3, anchor=100.0)),
     Hyperparameters(margins=Margins(retrieve=1.0, preserve=1.0), weights=Weights(retrieve=0.3, anchor=3.0)),
     SAFE,
     Hyperparameters(margins=Margins(retrieve=4.0, preserve=2.0), weights=Weights(retrieve=0.5, anchor=0.15)),
@@ -47,9 +50,10 @@ def resolve(
     placed: list[Record] = []
     for drafts in _batches([Draft.of(record) for record in records]):
         if len(drafts) == 1:
-            batch = [place_again(live, drafts[0], how, method, live_already=False).record]
+            results = [place_again(live, drafts[0], how, method, live_already=False)]
         else:
-            batch = [result.record for result in place(live, drafts, how, method)]
+            results = place(live, drafts, how, method)
+        batch = [result.knowing([draft.row for draft in drafts]) for result in results]
         live.put(batch)
         placed += batch
         if progress is not None:
@@ -103,14 +107,16 @@ def best_weights(
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 
 
-def best_fusion(live: Live, asked: Sequence[Probe], at: float | None = None) -> tuple[float, dict[str, Quality]]:
-    """The lexical weight that finds most, or the one given, and what learned, lexical and fused search reach."""
-    by_weight = [Quality.of(ranks) for ranks in ranks_by_weight(live, asked)]
-    best = max(range(len(by_weight)), key=lambda number: (by_weight[number].mrr_at_10, -number))
-    if at is not None:
-        best = int(np.argmin(np.abs(WEIGHTS - at)))
-    reached = {"learned": by_weight[0], "lexical": by_weight[-1], "fused": by_weight[best]}
-    return float(WEIGHTS[best]), reached
+def best_fusion(live: Live, asked: Sequence[Probe]) -> float:
+    """The lexical weight that finds most; ties go to the lower one."""
+    reached = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(live, asked, FUSIONS)]
+    return FUSIONS[int(np.argmax(reached))]
+
+
+def reached(live: Live, asked: Sequence[Probe], lexical_weight: float) -> dict[str, Quality]:
+    """What learned, lexical and fused search find."""
+    ranks = ranks_by_weight(live, asked, (0.0, 1.0, lexical_weight))
+    return {mode: Quality.of(some) for mode, some in zip(("learned", "lexical", "fused"), ranks, strict=True)}
 
 
 def _sample(records: Sequence[Record], wanted: set[int]) -> list[Record]:

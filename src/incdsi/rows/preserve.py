@@ -115,7 +115,8 @@ class Ceilings:
             columns.append(column)
             slacks.append(slack[row, column])
         assert thresholds is not None
-        doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(thresholds))
+        finite = np.where(np.isfinite(thresholds), thresholds, 0.0)  # rows without a ceiling leave no doubt
+        doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(finite))
         found = _Found(np.concatenate(rows), np.concatenate(columns), np.concatenate(slacks))
         return [
             self._listed(*found.of(column, limit, thresholds[column], doubts[column])) for column in range(len(vectors))

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,12 +92,18 @@ def fastest_screen(width: int) -> Screen:
 
 @functools.cache
 def _bfloat16_pays() -> bool:
-    if importlib.util.find_spec("torch") is None:
+    # Importing torch takes seconds: only where the processor has something to gain.
+    if not _multiplies_bfloat16() or importlib.util.find_spec("torch") is None:
         return False
     rows = np.ones((2048, 256), dtype=np.float32)
     vectors = np.ones((32, 256), dtype=np.float32)
     # It must win clearly: it also costs memory and leaves more rows in doubt.
     return _seconds(Bfloat16(256), rows, vectors) < 0.5 * _seconds(Float32(256), rows, vectors)
+
+
+def _multiplies_bfloat16() -> bool:
+    processor = Path("/proc/cpuinfo")
+    return processor.exists() and any(unit in processor.read_text() for unit in ("amx_bf16", "avx512_bf16"))
 
 
 def _seconds(screen: Screen, rows: Floats, vectors: Floats) -> float:

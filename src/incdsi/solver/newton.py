@@ -66,38 +66,53 @@ class HingeProblem:
         """The minimiser from `start`, and whether it was reached."""
         v = start
         excess = self.excess(v)
+        careful = False
         for _ in range(STEPS):
             active = excess > 0
-            target = self._minimiser_with(active)
+            target, doubtful = self._minimiser_with(active, careful)
             reached = self.excess(target)
             if np.array_equal(reached > 0, active):
-                return target, True
+                if not doubtful:
+                    return target, True
+                careful = True  # the active rows are found; now their minimiser exactly
+                continue
             step = self._best_step(v, excess, target - v, reached - excess)
-            if step <= 0.0:  # no descent left in float64
-                return v, True
+            if step <= 0.0:
+                if not doubtful:  # no descent left in float64
+                    return v, True
+                careful = True
+                continue
             v = v + step * (target - v)
             excess = self.excess(v)
         return v, False
 
-    def _minimiser_with(self, active: Mask) -> Vector:
-        """Minimiser of the quadratic in which exactly the active rows count."""
+    def _minimiser_with(self, active: Mask, careful: bool) -> tuple[Vector, bool]:
+        """Minimiser of the quadratic in which exactly the active rows count, and whether to doubt its last digits.
+
+        A doubtful one is good enough to search with: the line search is exact.
+        """
         chosen = np.flatnonzero(active)
         if len(chosen) == 0:
-            return self.anchor
+            return self.anchor, False
+        fast, stable = (self._dual, self._stable_dual)
         if len(chosen) > len(self.anchor):
-            return self._primal(chosen)
-        return self._dual(chosen)
+            fast, stable = (self._primal, self._stable_primal)
+        if careful:
+            return stable(chosen), False
+        try:
+            return fast(chosen)
+        except np.linalg.LinAlgError:
+            return stable(chosen), False
 
-    def _dual(self, chosen: NDArray[np.intp]) -> Vector:
+    def _dual(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
         # v = p - A'a with (A A' + lambda2/w) a = A p - b: as many unknowns as active rows.
         rows = self.rows[chosen]
         ridge = self.anchor_weight / self.weights[chosen]
         gram = self._products(chosen)
-        if _poorly_conditioned(ridge, gram):
-            return self._stable_dual(chosen)
+        doubtful = _poorly_conditioned(ridge, gram)
         gram[np.diag_indices_from(gram)] += ridge
         right = rows @ self.anchor - self.bounds[chosen]
-        return self.anchor - _solve_refined(gram, right) @ rows
+        return self.anchor - _solve_refined(gram, right) @ rows, doubtful
 
     def _products(self, chosen: NDArray[np.intp]) -> Matrix:
         """Inner products of the chosen rows; where they cost more than looking them up, each is computed once."""
@@ -116,16 +131,15 @@ class HingeProblem:
             self._known = count
         return self._gram[chosen[:, None], chosen]
 
-    def _primal(self, chosen: NDArray[np.intp]) -> Vector:
+    def _primal(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
         # (lambda2 + A'WA) (v - p) = A'W (b - A p): as many unknowns as dimensions.
         rows = self.rows[chosen]
         weighted = rows * self.weights[chosen, None]
         system = rows.T @ weighted
-        if _poorly_conditioned(np.array([self.anchor_weight]), system):
-            return self._stable_primal(chosen)
+        doubtful = _poorly_conditioned(np.array([self.anchor_weight]), system)
         system[np.diag_indices_from(system)] += self.anchor_weight
         right = (self.bounds[chosen] - rows @ self.anchor) @ weighted
-        return self.anchor + _solve_refined(system, right)
+        return self.anchor + _solve_refined(system, right), doubtful
 
     def _stable_dual(self, chosen: NDArray[np.intp]) -> Vector:
         # The shortest x = [sqrt(lambda2) (v - p), sqrt(w) (b - A v)] that meets A v + (b - A v) = b, by QR of

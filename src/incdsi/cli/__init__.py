@@ -1,0 +1,30 @@
+"""The command line: parse, call, print. One file per group of commands."""
+
+from incdsi.cli.app import app, main
+from incdsi.cli.keeping import backup, compact, restore, verify
+from incdsi.cli.learning import train, tune
+from incdsi.cli.looking import export, get, info, search, version
+from incdsi.cli.syncing import sync
+from incdsi.cli.writing import add, delete, teach, update, upsert
+
+__all__ = [
+    "add",
+    "app",
+    "backup",
+    "compact",
+    "delete",
+    "export",
+    "get",
+    "info",
+    "main",
+    "restore",
+    "search",
+    "sync",
+    "teach",
+    "train",
+    "tune",
+    "update",
+    "upsert",
+    "verify",
+    "version",
+]

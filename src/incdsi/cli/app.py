@@ -1,0 +1,72 @@
+"""The application every command registers with, and how it ends.
+
+0 done · 1 refused, one sentence on stderr · 2 wrong usage · 3 `verify` found problems · 130 stopped by Ctrl-C
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from incdsi.errors import IncDSIError
+
+REFUSED, PROBLEMS, STOPPED = 1, 3, 130
+FIRST = ("add", "search", "teach", "get", "update", "upsert", "delete", "sync", "info", "tune", "train")
+
+
+class Commands(TyperGroup):
+    """Errors that incdsi raises on purpose, the disk's and Ctrl-C end in a sentence and a code, never a traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The daily ones first."""
+        others = [name for name in super().list_commands(ctx) if name not in FIRST]
+        return [*FIRST, *others]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for argument in args:
+            if argument != argument.encode("utf-8", "replace").decode("utf-8"):
+                raise typer.BadParameter(f"expected UTF-8 text, found {argument!r:.80}")
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except IncDSIError as error:
+            leave(REFUSED, str(error))
+        except UnicodeDecodeError as error:
+            leave(REFUSED, f"expected UTF-8 on stdin, found byte 0x{error.object[error.start]:02x}; convert it first")
+        except KeyboardInterrupt as stop:
+            leave(STOPPED, str(stop) or "stopped; nothing was left half-written")
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            leave(REFUSED, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def leave(code: int, sentence: str) -> NoReturn:
+    """End with a sentence on stderr."""
+    typer.secho(sentence, err=True, fg=typer.colors.YELLOW if code == STOPPED else typer.colors.RED)
+    raise typer.Exit(code)
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="incdsi",
+    help="A search index that learns. Begin with: incdsi add docs.jsonl --index shop",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> None:
+    """What the script `incdsi` runs."""
+    try:
+        app()
+    except KeyboardInterrupt:  # before a command began
+        raise SystemExit(STOPPED) from None

@@ -1,0 +1,170 @@
+"""Changing many documents: read, refuse or leave out, write, tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incdsi.cli.opening import is_there, stored_settings
+from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show
+from incdsi.cli.progress import Report, progress
+from incdsi.cli.reading import Batch
+from incdsi.documents import Addition, Document
+from incdsi.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """A change of many documents: why it refuses an id, if it does, and how it is done."""
+
+    doing: str
+    done: str
+    objection: Callable[[Index, str], str | None]
+    apply: Callable[[Index, Batch, Report], list[Addition]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Change:
+    """Carries a verb over all batches and remembers what happened."""
+
+    verb: Verb
+    path: Path
+    skip_bad: bool
+    hidden: bool
+    additions: list[Addition] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    tuned: bool = False
+
+    def run(self, batches: Iterator[Batch], opening: Callable[[], Index]) -> None:
+        """Write batch by batch; the index is opened, or made, once there is a good document."""
+        opened: Index | None = None
+        before = self._tuned_at()
+        with ExitStack() as stack:
+            for batch in batches:
+                self._refuse(batch.problems)
+                if batch.documents:
+                    opened = opened if opened is not None else stack.enter_context(opening())
+                    self._write(opened, self._accepted(opened, batch))
+        if opened is None:
+            raise InvalidInput(sentences(["expected at least one good document, found none", *self.skipped], "lines"))
+        self.tuned = self._tuned_at() != before
+
+    def show(self, *, as_json: bool, quiet: bool) -> None:
+        """The result for people or as JSON; what was left out on stderr."""
+        if self.skipped and not as_json:
+            note(sentences(self.skipped, "lines"), quiet=quiet)
+        if as_json:
+            emit(self._json())
+        else:
+            show(self._summary(), *conflicts_table(self.additions))
+        if self.tuned and not as_json:
+            note("the index tuned itself by its held-out queries; `incdsi info` shows what it reaches", quiet=quiet)
+
+    def _tuned_at(self) -> int:
+        return stored_settings(self.path).tuned_at if is_there(self.path) else 0
+
+    def _accepted(self, index: Index, batch: Batch) -> Batch:
+        objections = {document.id: self.verb.objection(index, document.id) for document in batch.documents}
+        self._refuse([sentence for sentence in objections.values() if sentence is not None])
+        documents = [document for document in batch.documents if objections[document.id] is None]
+        queries = {document.id: batch.queries[document.id] for document in documents}
+        return Batch(documents=documents, queries=queries, problems=[])
+
+    def _refuse(self, problems: list[str]) -> None:
+        if problems and not self.skip_bad:
+            kept = f"the {count(len(self.additions))} before are kept" if self.additions else "nothing was written"
+            advice = f"{kept}; mend this, or leave it out with --skip-bad"
+            raise InvalidInput(f"{sentences(problems, 'like these')}\n{advice}")
+        self.skipped += problems
+
+    def _write(self, index: Index, batch: Batch) -> None:
+        begin, before, total = time.perf_counter(), len(self.additions), len(batch.documents)
+        reported = 0
+
+        with progress(self.verb.doing, hidden=self.hidden) as bar:
+
+            def report(done: int, _: int) -> None:
+                nonlocal reported
+                reported = done
+                bar(done, total)
+
+            try:
+                self.additions += self.verb.apply(index, batch, report)
+            except KeyboardInterrupt as stop:
+                raise KeyboardInterrupt(
+                    f"stopped; at least {count(before + reported)} were {self.verb.done} and are kept; "
+                    "run the same command with --skip-bad for the rest"
+                ) from stop
+        self.seconds += time.perf_counter() - begin
+
+    def _json(self) -> dict[str, object]:
+        return {
+            self.verb.done: len(self.additions),
+            "skipped": self.skipped,
+            "tuned": self.tuned,
+            "seconds": self.seconds,
+            "milliseconds": _milliseconds(self.additions),
+            "documents": [addition_json(addition) for addition in self.additions],
+        }
+
+    def _summary(self) -> str:
+        each = 1000 * self.seconds / max(1, len(self.additions))
+        steps = ", ".join(f"{step} {spent:.1f}" for step, spent in _milliseconds(self.additions).items())
+        left = f", left out {len(self.skipped):,}" if self.skipped else ""
+        timing = f" in {self.seconds:.2f} s: {each:.1f} ms each ({steps})" if self.additions else ""
+        return f"{self.verb.done} {count(len(self.additions))}{left}{timing}"
+
+
+def _already_there(index: Index, id: str) -> str | None:
+    return f"expected a new id, found {id!r} in the index; update or upsert it instead" if id in index else None
+
+
+def _not_there(index: Index, id: str) -> str | None:
+    return None if id in index else f"expected a document in the index, found no {id!r}; add or upsert it instead"
+
+
+def _add(index: Index, batch: Batch, report: Report) -> list[Addition]:
+    return index.add_many(batch.documents, batch.queries, progress=report)
+
+
+def _update(index: Index, batch: Batch, report: Report) -> list[Addition]:
+    additions = []
+    for done, document in enumerate(batch.documents, start=1):
+        additions.append(index.update(document, batch.queries[document.id]))
+        report(done, len(batch.documents))
+    return additions
+
+
+def _upsert(index: Index, batch: Batch, report: Report) -> list[Addition]:
+    old = [document for document in batch.documents if document.id in index]
+    new = [document for document in batch.documents if document.id not in index]
+    updated = _update(index, _part(batch, old), report)
+    added = _add(index, _part(batch, new), lambda done, total: report(len(old) + done, len(batch.documents)))
+    return updated + added
+
+
+def _part(batch: Batch, documents: list[Document]) -> Batch:
+    queries = {document.id: batch.queries[document.id] for document in documents}
+    return Batch(documents=documents, queries=queries, problems=[])
+
+
+def _milliseconds(additions: list[Addition]) -> dict[str, float]:
+    """The mean time of each step."""
+    steps = dict.fromkeys(step for addition in additions for step in addition.seconds)
+    return {
+        step: round(1000 * sum(addition.seconds.get(step, 0.0) for addition in additions) / len(additions), 3)
+        for step in steps
+    }
+
+
+ADD = Verb(doing="adding", done="added", objection=_already_there, apply=_add)
+UPDATE = Verb(doing="updating", done="updated", objection=_not_there, apply=_update)
+UPSERT = Verb(doing="upserting", done="upserted", objection=lambda index, id: None, apply=_upsert)

@@ -1,0 +1,120 @@
+"""verify, compact, backup, restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from incdsi.cli.app import PROBLEMS, app
+from incdsi.cli.opening import open_index
+from incdsi.cli.options import AsJson, IndexPath, Quiet
+from incdsi.cli.output import emit, printable, show
+from incdsi.cli.progress import progress
+from incdsi.errors import IncDSIError, IndexNotFound
+
+
+@app.command()
+def verify(index: IndexPath, as_json: AsJson = False) -> None:
+    """Read every byte and say what is wrong with it.
+
+    The model's bytes too. Exit code 3 when something is wrong.
+
+    \b
+    Examples:
+      incdsi verify --index shop
+      incdsi verify --index shop --json || incdsi restore backups/monday --index shop-again
+    """
+    problems = _problems(index)
+    if as_json:
+        emit({"sound": not problems, "problems": problems})
+    else:
+        show(*(printable(problem) for problem in problems or ["sound: every byte was read and nothing is wrong"]))
+    if problems:
+        raise typer.Exit(PROBLEMS)
+
+
+@app.command()
+def compact(index: IndexPath, as_json: AsJson = False) -> None:
+    """Leave no byte of deleted documents in any file.
+
+    The index is also made quick to open.
+
+    \b
+    Examples:
+      incdsi compact --index shop
+    """
+    before = _size(index)
+    with open_index(index) as opened:
+        opened.compact()
+    after = _size(index)
+    emit({"bytes_before": before, "bytes": after}) if as_json else show(
+        f"compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB"
+    )
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="A folder that is not there yet.")],
+    index: IndexPath,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Copy the index as it is at one moment.
+
+    Searching and adding go on meanwhile.
+
+    \b
+    Examples:
+      incdsi backup backups/monday --index shop
+    """
+    with open_index(index) as opened, progress("copying", hidden=as_json or quiet) as report:
+        opened.backup(target, report)
+    emit({"backup": str(target), "bytes": _size(target)}) if as_json else show(f"backed up {index} to {target}")
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder that `backup` made.")],
+    index: IndexPath,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a new index from a backup.
+
+    Every byte is verified first; --index must not be there yet.
+
+    \b
+    Examples:
+      incdsi restore backups/monday --index shop-again
+    """
+    from incdsi.store import Store
+
+    with progress("copying", hidden=as_json or quiet) as report:
+        Store.restore(source, index, progress=report)
+    with open_index(index) as opened:
+        documents = len(opened)
+    emit({"index": str(index), "documents": documents}) if as_json else show(
+        f"restored {documents:,} documents to {index}"
+    )
+
+
+def _problems(path: Path) -> list[str]:
+    """What is wrong with the store; when it is sound, also whether the model opens."""
+    from incdsi.store import Store
+
+    try:
+        with Store.open(path, writer=False) as store:
+            found = store.verify()
+        if not found:
+            open_index(path).close()
+    except IndexNotFound:
+        raise
+    except IncDSIError as error:
+        return [str(error)]
+    return found
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

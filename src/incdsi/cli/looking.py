@@ -1,0 +1,254 @@
+"""search, get, info, export, version."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incdsi.cli.app import app
+from incdsi.cli.opening import open_index
+from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
+from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
+from incdsi.cli.progress import Report, progress
+from incdsi.cli.reading import stdin_lines
+from incdsi.errors import InvalidFile
+
+if TYPE_CHECKING:
+    from incdsi.index import Index, Info
+
+PACKAGES = ("numpy", "onnxruntime", "tokenizers", "apsw", "torch", "sentence-transformers")
+
+
+class Format(StrEnum):
+    """What `export` writes."""
+
+    jsonl = "jsonl"
+    trec_run = "trec-run"
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, or - for one query a line on stdin.")],
+    index: IndexPath,
+    k: Depth = 10,
+    where: Filter = None,
+    mode: SearchMode = Mode.fused,
+    as_json: AsJson = False,
+) -> None:
+    """Find documents.
+
+    \b
+    Examples:
+      incdsi search "waterproof hiking boots" --index shop
+      incdsi search "boots" --index shop -k 3 --where '{"lang": "en", "price": {"lt": 100}}'
+      incdsi search - --index shop --mode lexical --json < queries.txt
+    """
+    chosen = parse_filter(where)
+    with open_index(index) as opened:
+        for text in _queries(query):
+            begin = time.perf_counter()
+            hits = opened.search(text, k, chosen, mode)
+            spent = 1000 * (time.perf_counter() - begin)
+            if as_json:
+                hit_list = [hit_json(hit) for hit in hits]
+                emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
+            else:
+                show(*([f"\n{printable(text)}"] if query == "-" else []))
+                show(hits_table(text, hits) if hits else "no document passes the filter" if chosen else "no documents")
+
+
+@app.command()
+def get(
+    document_id: Annotated[str, typer.Argument(metavar="ID", help="The document.")],
+    index: IndexPath,
+    as_json: AsJson = False,
+) -> None:
+    """Show a document and what people asked for it.
+
+    --json is the form that `add` and `update` read.
+
+    \b
+    Examples:
+      incdsi get boots-17 --index shop
+      incdsi get boots-17 --index shop --json
+    """
+    with open_index(index) as opened:
+        document, asked = opened.get(document_id), opened.queries(document_id)
+    if as_json:
+        emit(document_json(document, asked))
+    else:
+        fields = [("id", document.id), ("title", document.title), *document.metadata.items()]
+        show(table(("", ""), [(name, str(value)) for name, value in [*fields, *(("asked", text) for text in asked)]]))
+        show("", printable(document.text))
+
+
+@app.command()
+def info(index: IndexPath, as_json: AsJson = False) -> None:
+    """Show counts, settings and measured quality.
+
+    Quality is how well held-out queries are found, by each way of searching.
+
+    \b
+    Examples:
+      incdsi info --index shop
+      incdsi info --index shop --json
+    """
+    with open_index(index) as opened:
+        found = opened.info()
+    size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
+    if as_json:
+        emit({"path": str(index), "bytes": size, **{name: getattr(found, name) for name in found.__slots__}})
+    else:
+        show(table(("", ""), _facts(index, size, found)))
+        show("", quality_table(found.quality) if found.quality else "no held-out queries yet: quality is not measured")
+
+
+@app.command()
+def export(
+    index: IndexPath,
+    form: Annotated[Format, typer.Option("--format", help="Documents, or a run for trec_eval.")] = Format.jsonl,
+    queries: Annotated[
+        str | None, typer.Option("--queries", metavar="FILE", help="For trec-run: id and text on each line.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of stdout, whole or not.")
+    ] = None,
+    k: Depth = 100,
+    mode: SearchMode = Mode.fused,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write all documents, or the ranking of many queries.
+
+    Documents are written with their queries, as `add` reads them. With -o,
+    --json prints a summary; without it stdout is the export itself.
+
+    \b
+    Examples:
+      incdsi export --index shop -o shop.jsonl
+      incdsi export --index shop | gzip > shop.jsonl.gz
+      incdsi export --index shop --format trec-run --queries topics.tsv -k 1000 -o run.trec
+    """
+    if form is Format.trec_run and queries is None:
+        raise typer.BadParameter("expected a file of queries for trec-run, found none", param_hint="'--queries'")
+    if form is Format.trec_run and as_json and output is None:
+        raise typer.BadParameter("expected -o beside --json, because a run is no JSON", param_hint="'--json'")
+    with open_index(index) as opened, progress("exporting", hidden=as_json or quiet) as report:
+        lines = _documents(opened, report) if queries is None else _run(opened, queries, k, mode, report)
+        written = _write(lines, output)
+    if output is not None:
+        emit({"path": str(output), "lines": written}) if as_json else show(f"wrote {written:,} lines to {output}")
+
+
+@app.command()
+def version(as_json: AsJson = False) -> None:
+    """Show the versions of incdsi and what it stands on.
+
+    \b
+    Examples:
+      incdsi version
+      incdsi version --json
+    """
+    from incdsi.store.schema import format_version
+
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    found = {"incdsi": metadata.version("incdsi"), "python": python, **{name: _installed(name) for name in PACKAGES}}
+    if as_json:
+        emit({**found, "index_format": format_version()})
+    else:
+        rows = [*found.items(), ("index format", f"format {format_version()}")]
+        show(table(("", ""), [(name, value or "not installed") for name, value in rows]))
+
+
+def quality_table(quality: Any) -> Any:
+    """H@1, H@10 and MRR@10 of each way of searching."""
+    rows = [(name, f"{q.hits_at_1:.1f}", f"{q.hits_at_10:.1f}", f"{q.mrr_at_10:.1f}") for name, q in quality.items()]
+    asked = next(iter(quality.values())).queries
+    return table((f"{asked:,} held-out quer{'y' if asked == 1 else 'ies'}", "H@1 %", "H@10 %", "MRR@10 %"), rows)
+
+
+def _facts(path: Path, size: int, found: Info) -> list[tuple[str, str]]:
+    how = found.hyperparameters
+    return [
+        ("index", f"{path}, {size / 1e6:,.1f} MB on disk, version {found.version:,}"),
+        ("documents", f"{found.documents:,} documents"),
+        ("queries", f"{found.queries:,} ({found.generated_queries:,} generated, {found.held_out_queries:,} held out)"),
+        ("preserved", f"{found.preserve_rows:,} queries that their documents win"),
+        ("encoder", f"{found.encoder[:16]}, {found.dimension} dimensions"),
+        ("method", f"{found.method}, {'tunes itself' if found.tuning else 'does not tune itself'}"),
+        ("margins", f"retrieve {how.margins.retrieve:g}, preserve {how.margins.preserve:g}"),
+        ("weights", f"retrieve {how.weights.retrieve:g}, anchor {how.weights.anchor:g} at {how.anchor_scale:g}"),
+        ("fusion", f"{found.lexical_weight:g} lexical"),
+    ]
+
+
+def _queries(given: str) -> Iterable[str]:
+    return stdin_lines() if given == "-" else (given,)
+
+
+def _documents(index: Index, report: Report) -> Iterator[str]:
+    total = len(index)
+    for done, document in enumerate(index.documents(), start=1):
+        yield as_line(document_json(document, index.queries(document.id)))
+        report(done, total)
+
+
+def _run(index: Index, source: str, k: int, mode: Mode, report: Report) -> Iterator[str]:
+    asked = list(_topics(source))
+    for done, (name, text) in enumerate(asked, start=1):
+        for hit in index.search(text, k, None, mode):
+            yield f"{name} Q0 {_one_word(hit.document_id)} {hit.rank} {hit.score:.6f} incdsi"
+        report(done, len(asked))
+
+
+def _topics(source: str) -> Iterator[tuple[str, str]]:
+    """The id (else the line's number) and text of each query."""
+    from incdsi.readers.rows import read_rows
+
+    for line, row in read_rows(source):
+        if isinstance(row, InvalidFile):
+            raise row
+        text = row.get("text", row.get("query"))
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidFile(f"expected a query with a text, found only {', '.join(row)}", path=source, line=line)
+        name = next((row[key] for key in ("id", "_id", "query_id", "qid") if row.get(key) is not None), line)
+        yield _one_word(str(name)), text
+
+
+def _one_word(name: str) -> str:
+    if name.split() != [name]:
+        raise InvalidFile(f"expected ids without spaces in a TREC run, found {name!r}; export jsonl instead")
+    return name
+
+
+def _write(lines: Iterable[str], output: Path | None) -> int:
+    """How many lines were written; a file appears only when all are."""
+    written = 0
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+        return written
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        with beside.open("w", encoding="utf-8") as file:
+            for written, line in enumerate(lines, start=1):  # noqa: B007
+                file.write(f"{line}\n")
+        os.replace(beside, output)
+    finally:
+        beside.unlink(missing_ok=True)
+    return written
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,55 @@
+"""Opening an index, or making it when it is not there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
+    from incdsi.index.settings import Settings
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is an index in that folder."""
+    from incdsi.store.files import STORE
+
+    return (path / STORE).is_file()
+
+
+def open_index(path: Path) -> Index:
+    """The index in that folder; IndexNotFound when there is none."""
+    from incdsi.index import Index
+
+    return Index.open(path)
+
+
+def open_or_create(path: Path, encoder: str | None, tuning: bool | None) -> Index:
+    """The index in that folder, made when it is not there; `tuning` is kept for good when it is given."""
+    from incdsi.index import Index
+
+    if not is_there(path):
+        return Index.create(path, encoder, tuning=tuning is not False)
+    if tuning is not None:
+        _set_tuning(path, tuning)
+    return Index.open(path, encoder)
+
+
+def stored_settings(path: Path) -> Settings:
+    """What the index remembers about itself, without opening its model."""
+    from incdsi.index.settings import KEY, Settings
+    from incdsi.store import Store
+
+    with Store.open(path, writer=False) as store:
+        return Settings.from_json(store.setting(KEY))  # type: ignore[arg-type]
+
+
+def _set_tuning(path: Path, tuning: bool) -> None:
+    from incdsi.index.settings import KEY
+    from incdsi.store import Store
+
+    settings = stored_settings(path)
+    if settings.tuning != tuning:
+        with Store.open(path, writer=True) as store, store.transaction() as changes:
+            changes.set_setting(KEY, replace(settings, tuning=tuning).to_json())

@@ -1,0 +1,68 @@
+"""Options that several commands share, and the small parsers behind them."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+IndexPath = Annotated[
+    Path,
+    typer.Option("--index", "-i", envvar="INCDSI_INDEX", help="Folder of the index.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
+Source = Annotated[
+    str, typer.Argument(metavar="FILE", help="JSONL, CSV or TSV (also .gz), a folder, or - for JSONL from stdin.")
+]
+QueryFile = Annotated[
+    str | None,
+    typer.Option("--queries", metavar="FILE", help="What people asked: text and document_id on each line."),
+]
+EncoderName = Annotated[
+    str | None,
+    typer.Option("--encoder", metavar="NAME", help="Model folder or name, when the index is made.", show_default=False),
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out what is refused and take the rest.")]
+Tuning = Annotated[
+    bool | None,
+    typer.Option(
+        "--tuning/--no-tuning",
+        help="Whether the index tunes itself by held-out queries, from now on. New ones do.",
+        show_default=False,
+    ),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option("--where", metavar="JSON", help="""Filter on metadata, like '{"lang": "en"}'.""", show_default=False),
+]
+Depth = Annotated[int, typer.Option("-k", min=1, help="How many documents.")]
+
+
+class Mode(StrEnum):
+    """By what documents are ranked."""
+
+    fused = "fused"
+    learned = "learned"
+    lexical = "lexical"
+
+
+SearchMode = Annotated[Mode, typer.Option("--mode", help="By both scores, by the learned one, or by words.")]
+
+
+def parse_filter(text: str | None) -> dict[str, Any] | None:
+    """The filter of `--where`; wrong usage when it is no JSON object."""
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise typer.BadParameter(
+            f"""expected a JSON object like '{{"lang": "en"}}', found {text!r:.80}""", param_hint="'--where'"
+        )
+    return found

@@ -1,0 +1,162 @@
+"""What people and programs read: tables on stdout, JSON on stdout, notes on stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from incdsi.documents import Addition, Document, Hit
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOST_SENTENCES = 20
+MOST_CONFLICTS = 10
+SNIPPET_WORDS = 32
+SNIPPET_FROM = 100_000  # characters looked at
+
+
+def emit(value: Any) -> None:
+    """One line of JSON."""
+    typer.echo(as_line(value))
+
+
+def as_line(value: Any) -> str:
+    """JSON without line breaks; numbers that JSON does not know become null."""
+    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """A sentence beside the result."""
+    if not quiet:
+        typer.secho(text, err=True, dim=True)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print for people: colours on a terminal only, long text folded to its width."""
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str) and not console.is_terminal)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableType:
+    """A plain table; numbers stand on the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [[_cell(value) for value in row] for row in rows]
+    made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
+    for place, name in enumerate(columns):
+        numbers = bool(cells) and all(right for _, right in (row[place] for row in cells))
+        made.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
+    for row in cells:
+        made.add_row(*(text if not isinstance(text, str) else Text(printable(text)) for text, _ in row))
+    return made
+
+
+def hits_table(query: str, hits: Sequence[Hit]) -> RenderableType:
+    """Rank, score, id, and the title over the part of the text that is nearest to the query's words."""
+    rows = [(hit.rank, f"{hit.score:.3f}", hit.document_id, _shown(query, hit.document)) for hit in hits]
+    return table(("", "score", "id", "document"), rows)
+
+
+def conflicts_table(additions: Iterable[Addition]) -> list[RenderableType]:
+    """The documents that lost a query or threaten another document; nothing when there is none."""
+    found = [addition for addition in additions if addition.conflicts]
+    if not found:
+        return []
+    rows = [(one.document_id, one.status, f"{one.margin:.3f}", _some(one.conflicts)) for one in found[:MOST_CONFLICTS]]
+    count = f"{len(found):,} {'document conflicts' if len(found) == 1 else 'documents conflict'} with others"
+    more = f"; {MOST_CONFLICTS} are shown, --json has all" if len(found) > MOST_CONFLICTS else ""
+    heading = f"\n{count} (often near-duplicates){more}:"
+    return [heading, table(("id", "status", "margin", "conflicts with"), rows)]
+
+
+def snippet(text: str, query: str) -> str:
+    """The stretch of text that holds most of the query's words, the first of equals."""
+    words = text[:SNIPPET_FROM].split()
+    wanted = {word for word in query.lower().split() if len(word) > 2}
+    starts = range(0, max(1, len(words) - SNIPPET_WORDS // 2), SNIPPET_WORDS // 2)
+
+    def found(start: int) -> int:
+        stretch = " ".join(words[start : start + SNIPPET_WORDS]).lower()
+        return sum(word in stretch for word in wanted)
+
+    best = max(starts, key=lambda start: (found(start), -start))
+    cut = "…" if best + SNIPPET_WORDS < len(words) else ""
+    return ("…" if best else "") + " ".join(words[best : best + SNIPPET_WORDS])[:400] + cut
+
+
+def printable(text: str) -> str:
+    """The text without characters that would steer a terminal; lines are kept."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+
+
+def sentences(problems: Sequence[str], noun: str) -> str:
+    """The first of them, one a line, and how many more there are."""
+    hidden = len(problems) - MOST_SENTENCES
+    return "\n".join([*problems[:MOST_SENTENCES], *([f"... and {hidden:,} more {noun}"] if hidden > 0 else [])])
+
+
+def count(number: int) -> str:
+    """So many documents."""
+    return f"{number:,} document{'' if number == 1 else 's'}"
+
+
+def document_json(document: Document, queries: Sequence[str] | None = None) -> dict[str, Any]:
+    """A document in the form `add` reads."""
+    record: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
+    record["metadata"] = dict(document.metadata)
+    return record if queries is None else {**record, "queries": list(queries)}
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """A hit with its document."""
+    return {"rank": hit.rank, "score": hit.score, **document_json(hit.document)}
+
+
+def addition_json(addition: Addition) -> dict[str, Any]:
+    """What adding one document did."""
+    return {
+        "id": addition.document_id,
+        "status": addition.status,
+        "margin": addition.margin,
+        "conflicts": addition.conflicts,
+        "seconds": addition.seconds,
+    }
+
+
+def _shown(query: str, document: Document) -> RenderableType:
+    from rich.text import Text
+
+    body = Text(printable(snippet(document.text, query)))
+    body.highlight_words([word for word in query.split() if len(word) > 2], "bold", case_sensitive=False)
+    title = " ".join(printable(document.title).split())
+    return Text.assemble((title, "bold cyan"), "\n", body) if title else body
+
+
+def _some(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+
+
+def _cell(value: Any) -> tuple[Any, bool]:
+    if isinstance(value, int | float):
+        return f"{value:,}", True
+    return value, isinstance(value, str) and value.replace(".", "", 1).replace("-", "", 1).isdigit()
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

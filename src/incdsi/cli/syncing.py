@@ -1,0 +1,162 @@
+"""sync: the index follows a folder of text files."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incdsi.cli.app import app
+from incdsi.cli.opening import is_there, open_index, open_or_create
+from incdsi.cli.options import AsJson, EncoderName, IndexPath, Quiet, SkipBad
+from incdsi.cli.output import count, emit, note, sentences, show
+from incdsi.cli.progress import Report, progress
+from incdsi.cli.reading import read_batches
+from incdsi.documents import Document
+from incdsi.errors import DuplicateDocument, InvalidInput
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
+
+MARK = "source"  # metadata that names the folder a document came from
+
+
+@app.command()
+def sync(
+    folder: Annotated[Path, typer.Argument(help="A folder of .txt and .md files.")],
+    index: IndexPath,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")] = False,
+    prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Put before every id.")] = "",
+    encoder: EncoderName = None,
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add new files, update changed ones, delete vanished ones.
+
+    A document's id is the file's path inside the folder; its metadata field "source" names the folder,
+    and only documents with that mark are changed or deleted. A second folder with the same file names
+    needs a --prefix.
+
+    \b
+    Examples:
+      incdsi sync notes/ --index shop --dry-run
+      incdsi sync notes/ --index shop
+      incdsi sync manual/ --index shop --prefix manual/
+    """
+    documents, skipped = _read(folder, prefix, skip_bad)
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_index(index)) if is_there(index) else None
+        plan = _plan(opened, folder, prefix, documents)
+        if not dry_run and plan.any:
+            opened = opened if opened is not None else stack.enter_context(open_or_create(index, encoder, None))
+            with progress("syncing", hidden=as_json or quiet) as report:
+                plan.carry_out(opened, report)
+    if skipped and not as_json:
+        note(sentences(skipped, "files"), quiet=quiet)
+    if as_json:
+        emit({"dry_run": dry_run, **plan.as_json(), "skipped": skipped})
+    else:
+        show(*plan.lines(dry_run))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What brings the index to the folder's state."""
+
+    added: list[Document]
+    updated: list[Document]
+    deleted: list[str]
+    unchanged: int
+
+    @property
+    def any(self) -> bool:
+        return bool(self.added or self.updated or self.deleted)
+
+    def carry_out(self, index: Index, report: Report) -> None:
+        """Delete, update, add: a renamed file does not meet its old self."""
+        done, total = 0, len(self.deleted) + len(self.updated) + len(self.added)
+        try:
+            for id in self.deleted:
+                index.delete(id)
+                report(done := done + 1, total)
+            for document in self.updated:
+                index.update(document)
+                report(done := done + 1, total)
+            before = done
+
+            def added(count: int, _: int) -> None:
+                nonlocal done
+                report(done := before + count, total)
+
+            index.add_many(self.added, progress=added)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt(
+                f"stopped; at least {done} of {total} changes are kept; run the same command for the rest"
+            ) from stop
+
+    def lines(self, dry_run: bool) -> list[str]:
+        marks = [
+            *(f"- {id}" for id in self.deleted),
+            *(f"~ {document.id}" for document in self.updated),
+            *(f"+ {document.id}" for document in self.added),
+        ]
+        done = f"{len(self.added):,} added, {len(self.updated):,} updated, {len(self.deleted):,} deleted"
+        would = "would be: " if dry_run else ""
+        return [*(marks if dry_run else []), f"{would}{done}, {self.unchanged:,} unchanged"]
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "added": [document.id for document in self.added],
+            "updated": [document.id for document in self.updated],
+            "deleted": self.deleted,
+            "unchanged": self.unchanged,
+        }
+
+
+def _read(folder: Path, prefix: str, skip_bad: bool) -> tuple[list[Document], list[str]]:
+    from incdsi.readers.beir import is_beir
+
+    if not folder.is_dir() or is_beir(folder):
+        found = "a BEIR folder" if folder.is_dir() else "none"
+        raise InvalidInput(f"expected a folder of text files at {folder}, found {found}; use add or upsert for files")
+    (batch,) = read_batches(str(folder))
+    if batch.problems and not skip_bad:
+        raise InvalidInput(
+            f"{sentences(batch.problems, 'files')}\nnothing was changed; mend this, or leave it out with --skip-bad"
+        )
+    return [_marked(document, folder, prefix) for document in batch.documents], batch.problems
+
+
+def _marked(document: Document, folder: Path, prefix: str) -> Document:
+    return replace(document, id=prefix + document.id, metadata={**document.metadata, MARK: _mark(folder)})
+
+
+def _mark(folder: Path) -> str:
+    return folder.resolve().as_posix()
+
+
+def _plan(index: Index | None, folder: Path, prefix: str, documents: list[Document]) -> Plan:
+    there = {document.id: document for document in index.documents()} if index is not None else {}
+    mine = {id: document for id, document in there.items() if document.metadata.get(MARK) == _mark(folder)}
+    foreign = [document.id for document in documents if document.id in there and document.id not in mine]
+    if foreign:
+        raise DuplicateDocument(
+            f"expected new ids or documents that came from {folder}, found {count(len(foreign))} from elsewhere, "
+            f"{foreign[0]!r} first; delete them, or keep both with --prefix"
+        )
+    present = {document.id for document in documents}
+    return Plan(
+        added=[document for document in documents if document.id not in mine],
+        updated=[document for document in documents if document.id in mine and document != mine[document.id]],
+        deleted=sorted(id for id in mine if id not in present and not _still_there(folder, prefix, id)),
+        unchanged=sum(document == mine.get(document.id) for document in documents),
+    )
+
+
+def _still_there(folder: Path, prefix: str, id: str) -> bool:
+    """Whether the file is there: one that was left out as bad has not vanished."""
+    return id.startswith(prefix) and (folder / id.removeprefix(prefix)).is_file()

@@ -1,0 +1,192 @@
+"""add, update, upsert, delete, teach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from incdsi.cli.app import app
+from incdsi.cli.changing import ADD, UPDATE, UPSERT, Change
+from incdsi.cli.opening import open_index, open_or_create
+from incdsi.cli.options import (
+    AsJson,
+    EncoderName,
+    Filter,
+    IndexPath,
+    QueryFile,
+    Quiet,
+    SkipBad,
+    Source,
+    Tuning,
+    parse_filter,
+)
+from incdsi.cli.output import addition_json, conflicts_table, count, emit, sentences, show
+from incdsi.cli.progress import Report, progress
+from incdsi.cli.reading import read_batches, stdin_lines
+from incdsi.errors import InvalidInput, UnknownDocument
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
+
+BatchSize = Annotated[
+    int | None,
+    typer.Option(
+        "--batch", min=1, metavar="N", help="Read, check and commit N documents at a time.", show_default=False
+    ),
+]
+
+
+@app.command()
+def add(
+    source: Source,
+    index: IndexPath,
+    encoder: EncoderName = None,
+    queries: QueryFile = None,
+    skip_bad: SkipBad = False,
+    tuning: Tuning = None,
+    batch: BatchSize = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add documents; the index is made if it is not there.
+
+    The source is checked first: one bad line, or one id that is there already, and nothing is added,
+    unless --skip-bad takes the rest. After Ctrl-C the same command with --skip-bad goes on.
+
+    \b
+    Examples:
+      incdsi add docs.jsonl --index shop
+      incdsi add docs/ --index shop --queries log.jsonl
+      zcat docs.jsonl.gz | incdsi add - --index shop --batch 1000 --json
+    """
+    change = Change(verb=ADD, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change.run(read_batches(source, queries, batch), lambda: open_or_create(index, encoder, tuning))
+    change.show(as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def update(
+    source: Source,
+    index: IndexPath,
+    queries: QueryFile = None,
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Replace documents that are there.
+
+    Text, title and metadata are replaced; what people asked for them is kept.
+
+    \b
+    Examples:
+      incdsi update docs.jsonl --index shop
+      incdsi get boots-17 --index shop --json | sed 's/leather/canvas/' | incdsi update - --index shop
+    """
+    change = Change(verb=UPDATE, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change.run(read_batches(source, queries), lambda: open_index(index))
+    change.show(as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def upsert(
+    source: Source,
+    index: IndexPath,
+    encoder: EncoderName = None,
+    queries: QueryFile = None,
+    skip_bad: SkipBad = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Update documents that are there and add those that are not.
+
+    \b
+    Examples:
+      incdsi upsert docs.jsonl --index shop
+      incdsi upsert - --index shop --skip-bad --json < docs.jsonl
+    """
+    change = Change(verb=UPSERT, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change.run(read_batches(source, queries), lambda: open_or_create(index, encoder, None))
+    change.show(as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def delete(
+    index: IndexPath,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids, or - for one a line on stdin.")] = None,
+    where: Filter = None,
+    resolve: Annotated[
+        bool, typer.Option("--resolve", help="Also place anew the documents that were placed with it present.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Remove documents by id or by a filter.
+
+    Their text and queries go too. Unknown ids are refused before anything is removed.
+    `incdsi compact` then leaves no byte of them.
+
+    \b
+    Examples:
+      incdsi delete boots-17 boots-18 --index shop
+      incdsi delete --where '{"year": {"lt": 2010}}' --index shop --resolve
+      cut -f1 gone.tsv | incdsi delete - --index shop
+    """
+    chosen = parse_filter(where)
+    wanted = _ids(ids or [])
+    if bool(wanted) == (chosen is not None):
+        raise typer.BadParameter("expected either ids or --where, found both or neither", param_hint="'ID...'")
+    if chosen == {}:
+        raise InvalidInput("expected a filter with at least one field, found {}, which is every document")
+    with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
+        deleted = (
+            opened.delete(where=chosen, resolve=resolve)
+            if chosen is not None
+            else _delete(opened, wanted, resolve, report)
+        )
+    emit({"deleted": deleted}) if as_json else show(f"deleted {count(deleted)}")
+
+
+@app.command()
+def teach(
+    query: Annotated[str, typer.Argument(help="What people will ask.")],
+    document_id: Annotated[str, typer.Argument(metavar="ID", help="The document it should find.")],
+    index: IndexPath,
+    as_json: AsJson = False,
+) -> None:
+    """Let a query find a document, from now on.
+
+    The query is kept for good; no other document changes.
+
+    \b
+    Examples:
+      incdsi teach "boots that survive a river" boots-17 --index shop
+    """
+    with open_index(index) as opened:
+        addition = opened.teach(query, document_id)
+    if as_json:
+        emit(addition_json(addition))
+    else:
+        show(f"taught {document_id} in {1000 * sum(addition.seconds.values()):.1f} ms: {addition.status}")
+        show(*conflicts_table([addition]))
+
+
+def _ids(given: list[str]) -> list[str]:
+    return list(stdin_lines()) if given == ["-"] else given
+
+
+def _delete(index: Index, ids: list[str], resolve: bool, report: Report) -> int:
+    ids = list(dict.fromkeys(ids))
+    unknown = [f"expected a document in the index, found no {id!r}; check the id" for id in ids if id not in index]
+    if unknown:
+        raise UnknownDocument(f"{sentences(unknown, 'like these')}\nnothing was deleted")
+    deleted = 0
+    try:
+        for deleted, id in enumerate(ids, start=1):
+            index.delete(id, resolve=resolve)
+            report(deleted, len(ids))
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(
+            f"stopped; at least {count(max(0, deleted - 1))} were deleted, the rest is kept"
+        ) from stop
+    return deleted

@@ -1,0 +1,229 @@
+"""add, update, upsert, delete, teach: what they do, say and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DOCUMENTS, Run, write
+
+
+def ids(run: Run) -> set[str]:
+    return {json.loads(line)["id"] for line in run("export").stdout.splitlines()}
+
+
+def test_add_makes_the_index_and_says_milliseconds(run: Run, encoder: str) -> None:
+    said = run("add", write("docs.jsonl", DOCUMENTS), "--encoder", encoder).stdout
+    assert said.startswith("added 3 documents in ")
+    assert " ms each (generate " in said
+    assert ids(run) == {"boots", "sea", "mountain"}
+
+
+def test_add_prints_one_json_object_and_nothing_else(run: Run, encoder: str) -> None:
+    result = run("add", write("docs.jsonl", DOCUMENTS), "--encoder", encoder, "--json")
+    told = json.loads(result.stdout)
+    assert told["added"] == 3
+    assert told["skipped"] == []
+    assert not told["tuned"]
+    assert [one["id"] for one in told["documents"]] == ["boots", "sea", "mountain"]
+    assert set(told["milliseconds"]) == {"generate", "encode", "constrain", "solve", "commit", "append"}
+    assert result.stderr == ""
+
+
+def test_add_says_what_conflicts(run: Run, encoder: str) -> None:
+    twins = [
+        {"id": "a", "text": "the sea is deep", "queries": ["who won the sea", "where is the river"]},
+        {"id": "b", "text": "the sea is deep", "queries": ["who won the sea", "where is the river"]},
+    ]
+    run("add", write("a.jsonl", twins[:1]), "--encoder", encoder)
+    told = json.loads(run("add", write("b.jsonl", twins[1:]), "--json").stdout)
+    assert told["documents"][0]["conflicts"] == ["a"]
+    run("delete", "b")
+    said = run("add", "b.jsonl").stdout
+    assert "1 document conflicts with others (often near-duplicates):" in said
+    assert "conflicts with" in said
+
+
+def test_add_reads_stdin_and_a_folder(run: Run, encoder: str) -> None:
+    run("add", "-", "--encoder", encoder, stdin=json.dumps(DOCUMENTS[0]) + "\n")
+    Path("notes/deep").mkdir(parents=True)
+    Path("notes/deep/river.md").write_text("# River\nflows to the sea", encoding="utf-8")
+    run("add", "notes")
+    assert ids(run) == {"boots", "deep/river.md"}
+
+
+def test_queries_of_a_file_come_to_their_documents(run: Run, encoder: str) -> None:
+    asked = write("log.jsonl", [{"text": "dry feet", "document_id": "boots"}])
+    run("add", write("docs.jsonl", DOCUMENTS), "--encoder", encoder, "--queries", asked)
+    assert json.loads(run("get", "boots", "--json").stdout)["queries"] == ["dry feet"]
+    stray = write("stray.jsonl", [{"text": "dry feet", "document_id": "ghost"}])
+    more = write("more.jsonl", [{"id": "new", "text": "word"}])
+    said = run("add", more, "--queries", stray, code=1).stderr
+    assert "stray.jsonl: expected queries of documents in the same source, found some for 'ghost'" in said
+    assert "new" not in ids(run)
+
+
+BAD = [
+    ("empty.jsonl", [], "empty.jsonl: expected at least one document, found none"),
+    ("column.jsonl", [{"identity": "a", "text": "x"}], "column.jsonl:1: expected a field 'id', found only 'identity'"),
+    ("twice.jsonl", [DOCUMENTS[0], DOCUMENTS[0]], "twice.jsonl:2: expected each id once, found 'boots' again"),
+    ("broken.jsonl", [DOCUMENTS[0], "{\n"], "broken.jsonl:2: expected a JSON object, found no JSON"),
+    ("docs.xml", ["<a/>"], "docs.xml: expected a .jsonl, .csv or .tsv file"),
+    ("wrong.csv", ["id,text\n", "a,b,c\n"], "wrong.csv:2: expected 2 columns (id, text), found 3"),
+]
+
+
+@pytest.mark.parametrize(("name", "rows", "sentence"), BAD, ids=[name for name, _, _ in BAD])
+def test_a_bad_file_is_refused_whole_and_makes_no_index(run: Run, encoder: str, name, rows, sentence) -> None:
+    result = run("add", write(name, rows), "--encoder", encoder, code=1)
+    assert sentence in result.stderr
+    assert result.stdout == ""
+    assert not Path("shop").exists()
+
+
+def test_every_bad_line_is_named_and_skip_bad_takes_the_rest(run: Run, shop: Path) -> None:
+    mixed = write("mixed.jsonl", ["no json\n", {"id": "new", "text": "word"}, {"text": "x"}, DOCUMENTS[0]])
+    refused = run("add", mixed, code=1).stderr.splitlines()
+    assert [line.split(": ")[0] for line in refused[:2]] == ["mixed.jsonl:1", "mixed.jsonl:3"]
+    assert refused[-1] == "nothing was written; mend this, or leave it out with --skip-bad"
+    assert ids(run) == {"boots", "sea", "mountain"}
+    told = json.loads(run("add", mixed, "--skip-bad", "--json").stdout)
+    assert told["added"] == 1
+    assert [sentence.split(": ")[0] for sentence in told["skipped"][:2]] == ["mixed.jsonl:1", "mixed.jsonl:3"]
+    assert told["skipped"][2].startswith("expected a new id, found 'boots'")
+    assert "new" in ids(run)
+
+
+def test_only_bad_lines_are_refused_even_with_skip_bad(run: Run, encoder: str) -> None:
+    said = run("add", write("bad.jsonl", ["x\n"]), "--encoder", encoder, "--skip-bad", code=1).stderr
+    assert said.startswith("expected at least one good document, found none\nbad.jsonl:1: ")
+    assert not Path("shop").exists()
+
+
+def test_many_bad_lines_are_counted(run: Run, encoder: str) -> None:
+    said = run("add", write("bad.jsonl", ["x\n"] * 50), "--encoder", encoder, code=1).stderr
+    assert len(said.splitlines()) == 22
+    assert "... and 30 more like these" in said
+
+
+def test_ids_that_are_there_are_all_refused(run: Run, shop: Path) -> None:
+    said = run("add", "docs.jsonl", code=1).stderr
+    assert [line for line in said.splitlines() if "found 'sea' in the index" in line]
+    assert said.count("in the index; update or upsert it instead") == 3
+
+
+def test_batches_before_a_refusal_are_kept_and_it_says_so(run: Run, encoder: str) -> None:
+    rows = [{"id": f"d{number}", "text": "the sea"} for number in range(4)]
+    mixed = write("docs.jsonl", [*rows, "broken\n"])
+    said = run("add", mixed, "--encoder", encoder, "--batch", 2, code=1).stderr
+    assert "docs.jsonl:5: " in said
+    assert "the 4 documents before are kept" in said
+    assert ids(run) == {"d0", "d1", "d2", "d3"}
+
+
+def test_a_line_of_ten_megabytes_is_a_document_like_others(run: Run, encoder: str) -> None:
+    long = {"id": "long", "text": "the river flows " * 650_000}
+    path = write("long.jsonl", [long, DOCUMENTS[1]])
+    assert path.stat().st_size > 10_000_000
+    run("add", path, "--encoder", encoder)
+    said = run("search", "river", "--mode", "lexical").stdout
+    assert "long" in said
+    assert len(said) < 2000
+
+
+def test_another_encoder_and_another_folder_are_refused(run: Run, shop: Path, encoder: str) -> None:
+    Path("busy").mkdir()
+    Path("busy/file").touch()
+    assert "found something there" in run("add", "docs.jsonl", "-i", "busy", "--encoder", encoder, code=1).stderr
+    assert "expected a model" in run("add", "docs.jsonl", "-i", "new", "--encoder", "busy", code=1).stderr
+    assert not Path("new").exists()
+
+
+def test_tuning_is_switched_for_good(run: Run, shop: Path) -> None:
+    def tuning() -> bool:
+        return bool(json.loads(run("info", "--json").stdout)["tuning"])
+
+    assert tuning()
+    run("add", write("one.jsonl", [{"id": "one", "text": "word"}]), "--no-tuning")
+    assert not tuning()
+    run("add", write("two.jsonl", [{"id": "two", "text": "word query"}]))
+    assert not tuning()
+    run("add", write("three.jsonl", [{"id": "three", "text": "title"}]), "--tuning")
+    assert tuning()
+
+
+def test_the_index_says_when_it_tuned_itself(run: Run, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incdsi.index.index.ENOUGH", 2)
+    words = ["river", "mountain", "boots", "sea", "who", "where", "deep", "long"]
+    rows = [
+        {"id": f"d{n}", "text": f"the {words[n % 8]} {n}", "queries": [f"{w} {n} {words[n % 8]}" for w in "abcd"]}
+        for n in range(12)
+    ]
+    result = run("add", write("docs.jsonl", rows), "--encoder", encoder)
+    assert "the index tuned itself" in result.stderr
+    told = json.loads(run("tune", "--json").stdout)
+    assert set(told["after"]) == {"learned", "lexical", "fused", "dense"}
+    assert "H@1 %" in run("tune").stdout
+
+
+def test_update_replaces_text_and_keeps_queries(run: Run, shop: Path) -> None:
+    run("update", "-", stdin=json.dumps({"id": "sea", "text": "where the river flows"}))
+    found = json.loads(run("get", "sea", "--json").stdout)
+    assert found == {
+        "id": "sea",
+        "title": "",
+        "text": "where the river flows",
+        "metadata": {},
+        "queries": ["is the sea deep"],
+    }
+
+
+def test_update_refuses_unknown_ids_before_it_writes(run: Run, shop: Path) -> None:
+    path = write("new.jsonl", [{"id": "sea", "text": "changed"}, {"id": "ghost", "text": "x"}])
+    assert "found no 'ghost'; add or upsert it instead" in run("update", path, code=1).stderr
+    assert json.loads(run("get", "sea", "--json").stdout)["text"] == "how deep is the sea"
+    assert json.loads(run("update", path, "--skip-bad", "--json").stdout)["updated"] == 1
+    assert json.loads(run("get", "sea", "--json").stdout)["text"] == "changed"
+
+
+def test_upsert_updates_and_adds(run: Run, encoder: str) -> None:
+    run("upsert", write("docs.jsonl", DOCUMENTS[:2]), "--encoder", encoder)
+    path = write("more.jsonl", [{"id": "sea", "text": "changed"}, DOCUMENTS[2]])
+    assert json.loads(run("upsert", path, "--json").stdout)["upserted"] == 2
+    assert ids(run) == {"boots", "sea", "mountain"}
+    assert json.loads(run("get", "sea", "--json").stdout)["text"] == "changed"
+
+
+def test_delete_by_id_filter_and_stdin(run: Run, shop: Path) -> None:
+    assert run("delete", "boots").stdout == "deleted 1 document\n"
+    assert json.loads(run("delete", "--where", '{"year": {"gte": 2005}}', "--resolve", "--json").stdout) == {
+        "deleted": 1
+    }
+    run("delete", "-", stdin="mountain\nmountain\n")
+    assert ids(run) == set()
+
+
+def test_delete_refuses_unknown_ids_before_it_deletes(run: Run, shop: Path) -> None:
+    said = run("delete", "boots", "ghost", "spectre", code=1).stderr
+    assert "found no 'ghost'" in said
+    assert "found no 'spectre'" in said
+    assert "nothing was deleted" in said
+    assert ids(run) == {"boots", "sea", "mountain"}
+
+
+def test_delete_wants_ids_or_a_filter(run: Run, shop: Path) -> None:
+    run("delete", code=2)
+    run("delete", "boots", "--where", '{"lang": "en"}', code=2)
+    assert "every document" in run("delete", "--where", "{}", code=1).stderr
+    assert ids(run) == {"boots", "sea", "mountain"}
+
+
+def test_a_taught_query_finds_its_document(run: Run, shop: Path) -> None:
+    assert run("teach", "word query", "mountain").stdout.startswith("taught mountain in ")
+    hits = json.loads(run("search", "word query", "--mode", "learned", "--json").stdout)["hits"]
+    assert hits[0]["id"] == "mountain"
+    assert json.loads(run("teach", "dry feet", "boots", "--json").stdout)["id"] == "boots"
+    assert "found none" in run("teach", "x", "ghost", code=1).stderr
+    assert "at least one character" in run("teach", " ", "boots", code=1).stderr

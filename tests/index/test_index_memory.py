@@ -1,0 +1,65 @@
+"""Adding and deleting for long leaves nothing behind in memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+import pytest
+from index_samples import TOY, answers, asked, doc, docs
+
+from incdsi.index import Index
+
+
+def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
+    index.add_many(docs(10))
+    found = answers(index)
+    with Index.open(index._store.path, TOY) as reader:
+        most = 0
+        for round_ in range(6):
+            batch = [doc(f"x{round_}-{number}", passing=True) for number in range(200)]
+            index.add_many(batch)
+            for document in batch[:3]:
+                index.update(doc(document.id, 1, passing=True))
+            index.delete(where={"passing": True})
+            index.teach(f"lesson {round_}", "d3")
+            reader.search("boots")
+            for one in (index, reader):
+                most = max(most, len(one._live.rows.alive))
+                assert len(one._live) == 10
+        assert most <= 2 * 210 + 1024 + 210
+        assert answers(reader) == answers(index)
+        assert {entry[2] for entry in answers(index)} == {entry[2] for entry in found}
+        preserve = len(index._live.rows.under(0.0))
+        assert preserve <= 2 * sum(len(index._store.get(f"d{n}").queries) for n in range(10)) + 1
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_thousands_of_rounds(tmp_path: Path) -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("there is no /proc to read the memory from")
+    with Index.create(tmp_path / "shop", TOY) as index, Index.open(tmp_path / "shop", TOY) as reader:
+        index.add_many(docs(200))
+
+        def rounds(begin: int, count: int) -> int:
+            for number in range(begin, begin + count):
+                index.add(doc(f"x{number}"), asked("x"))
+                index.search("waterproof boots", 5)
+                if number % 4 == 0:
+                    index.update(doc("d7", number))
+                    reader.search("waterproof boots", 5)
+                index.delete(f"x{number}")
+            gc.collect()
+            return resident()
+
+        warm = rounds(0, 2000)
+        after = rounds(2000, 4000)
+        assert after - warm < 24 * 2**20, f"{warm} bytes grew to {after}"
+        assert len(index) == 200

@@ -1,0 +1,592 @@
+"""Every verb: what it does, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from index_samples import (
+    MODES,
+    TOY,
+    ToyEncoder,
+    answers,
+    asked,
+    asked_for,
+    doc,
+    docs,
+    ids,
+    record,
+    stored,
+    text_of,
+    vectors,
+)
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+from incdsi.errors import (
+    DuplicateDocument,
+    IndexNotFound,
+    InvalidInput,
+    UnknownDocument,
+    VersionConflict,
+)
+from incdsi.index import Index
+from incdsi.index import index as module
+from incdsi.store import Store
+
+Reopen = Callable[..., Index]
+
+
+# create, open, close
+
+
+def test_an_index_begins_empty_and_the_first_add_works(index: Index) -> None:
+    assert len(index) == 0
+    assert index.version == 0
+    for mode in MODES:
+        assert index.search("boots", mode=mode) == []
+    addition = index.add(doc("a"), queries=["dry feet"])
+    assert (addition.document_id, addition.status, addition.conflicts) == ("a", "solved", ())
+    assert addition.margin == np.inf
+    assert {"generate", "encode", "constrain", "solve", "commit", "append"} <= addition.seconds.keys()
+    for mode in MODES:
+        assert ids(index, "dry feet", mode=mode) == ["a"]
+
+
+def test_create_refuses_a_folder_with_something_in_it(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="found one; open it"):
+        Index.create(tmp_path / "shop", TOY)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("mine")
+    with pytest.raises(InvalidInput, match="found something there"):
+        Index.create(tmp_path / "other", TOY)
+
+
+def test_open_refuses_a_folder_without_an_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexNotFound, match=r"found no store\.db"):
+        Index.open(tmp_path, TOY)
+
+
+def test_opening_again_shows_the_same(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+    batch = docs(12)
+    index.add_many(batch, asked_for(batch))
+    before = answers(index)
+    index.close()
+    assert answers(reopen(tmp_path / "shop")) == before
+
+
+def test_closing_twice_is_harmless_and_a_closed_index_refuses_everything(tmp_path: Path) -> None:
+    for writes in (False, True):
+        index = Index.create(tmp_path / f"shop {writes}", TOY)
+        if writes:
+            index.add(doc("a"))
+        index.close()
+        index.close()
+        for use in (
+            lambda one=index: one.search("boots"),
+            lambda one=index: one.add(doc("b")),
+            lambda one=index: one.get("a"),
+            lambda one=index: len(one),
+        ):
+            with pytest.raises(InvalidInput, match="closed; open it again"):
+                use()
+    with Index.open(tmp_path / "shop True", TOY) as again:
+        assert [document.id for document in again.documents()] == ["a"]
+
+
+# add
+
+
+def test_added_documents_are_there_with_all_they_came_with(index: Index) -> None:
+    given = Document(id="a", title="Boots", text="They survive a river.", metadata={"lang": "en", "year": 2020})
+    index.add(given, queries=["dry feet", "wet  feet", "Dry feet"])
+    assert index.get("a") == given
+    assert "a" in index
+    assert "b" not in index
+    assert 3 not in index
+    assert index.queries("a") == ["dry feet", "wet feet"]
+    assert index.search("river")[0].document == given
+    assert [document.id for document in index.documents()] == ["a"]
+
+
+def test_adding_changes_no_other_vector(index: Index) -> None:
+    batch = docs(8)
+    index.add_many(batch, asked_for(batch))
+    before = vectors(index)
+    index.add(doc("new"), queries=asked("d3"))
+    assert {id: v for id, v in vectors(index).items() if id != "new"} == before
+
+
+def test_an_addition_says_whether_the_document_wins_its_queries(index: Index) -> None:
+    won = 0
+    for document in docs(30):
+        addition = index.add(document, asked(document.id))
+        used = [q for q in record(index, document.id).queries if not q.held_out]
+        first = [ids(index, q.text, 1, mode="learned") == [document.id] for q in used]
+        assert (addition.margin > 0) == all(first)
+        assert [q.preserved for q in used] == first
+        won += addition.margin > 0
+        assert addition.status in ("solved", "compromised")
+        if addition.status == "solved":
+            assert addition.margin > 0
+    assert won > 5
+
+
+def test_a_document_that_nothing_can_be_said_about_is_refused(tmp_path: Path) -> None:
+    class Zero(ToyEncoder):
+        def encode(self, texts: Sequence[str], progress: object = None) -> NDArray[np.float32]:
+            return np.zeros((len(texts), self.dimension), np.float32)
+
+    with Index.create(tmp_path / "shop", Zero()) as index:
+        with pytest.raises(InvalidInput, match="give it a query or text"):
+            index.add(Document(id="a", text=""))
+        assert (len(index), index.version) == (0, 0)
+
+
+def test_a_duplicate_is_named_among_the_conflicts(index: Index) -> None:
+    index.add_many(docs(5))
+    twin = Document(id="twin", text=text_of("d2"))
+    addition = index.add(twin, queries=asked("d2"))
+    assert "d2" in addition.conflicts
+
+
+def test_a_duplicate_in_the_same_batch_is_named_too(index: Index) -> None:
+    twins = [doc("x"), Document(id="y", text=text_of("x"))]
+    assert "x" in index.add_many(twins, {"x": ["one thing"], "y": ["one thing"]})[1].conflicts
+
+
+@pytest.mark.parametrize("given", [Document(id="e", text=""), Document(id="e", text="   ", title="")])
+def test_a_document_without_text_or_query_works(index: Index, given: Document) -> None:
+    index.add(given)
+    index.add(doc("a"))
+    assert sorted(ids(index, "boots")) == ["a", "e"]
+    index.delete("e")
+    assert ids(index, "boots") == ["a"]
+    assert index.verify() == []
+
+
+def test_without_queries_the_learned_order_is_the_dense_order(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "shop", TOY, generator=lambda document: []) as index:
+        batch = docs(15)
+        index.add_many(batch)
+        scores = TOY.encode([d.content for d in batch]) @ TOY.encode(["waterproof boots"])[0]
+        dense = [batch[place].id for place in np.argsort(-scores, kind="stable")]
+        assert ids(index, "waterproof boots", 15, mode="learned") == dense
+
+
+# add_many
+
+
+def test_a_batch_is_refused_whole_before_anything_is_written(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH", 1)
+    index.add(doc("old"))
+    version = index.version
+    good = [doc("x"), doc("y")]
+    refusals: list[tuple[list[Document], dict[str, list[str]], type[Exception], str]] = [
+        ([*good, doc("x")], {}, DuplicateDocument, "'x' twice"),
+        ([*good, doc("old")], {}, DuplicateDocument, "'old' in the index"),
+        (good, {"old": ["query"]}, UnknownDocument, "'old'"),
+        (good, {"y": ["fine", "  "]}, InvalidInput, "list of texts"),
+        (good, {"y": "a text"}, InvalidInput, "list of texts"),  # type: ignore[dict-item]
+        (good, {"y": None}, InvalidInput, "list of texts"),  # type: ignore[dict-item]
+        (good, {"y": [3]}, InvalidInput, "list of texts"),  # type: ignore[list-item]
+        (good, {"y": ["\ud800"]}, InvalidInput, "surrogate"),
+        ([*good, Document(id="z", text="\ud800")], {}, InvalidInput, "surrogate"),
+        ([*good, Document(id="z", text="", title="\ud800")], {}, InvalidInput, "surrogate"),
+        ([*good, Document(id="\ud800", text="")], {}, InvalidInput, "surrogate"),
+        ([*good, Document(id="z", text="", metadata={"n": 2**70})], {}, InvalidInput, "64 bits"),
+        ([*good, Document(id="z", text="", metadata={"n": "\ud800"})], {}, InvalidInput, "surrogate"),
+    ]
+    for batch, queries, error, says in refusals:
+        with pytest.raises(error, match=says):
+            index.add_many(batch, queries)
+        assert [document.id for document in index.documents()] == ["old"]
+        assert (len(index), index.version) == (1, version)
+    index.add_many(good)
+    assert len(index) == 3
+
+
+def test_portions_are_reported_and_what_was_reported_is_there(
+    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 4)
+    seen = []
+    index.add_many(docs(10), progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(4, 10), (8, 10), (10, 10)]
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        index.add_many(docs(10, start=10), progress=interrupt)
+    assert len(index) == 14
+    assert sorted(ids(index, "boots", 100)) == sorted(document.id for document in reopen(tmp_path / "shop").documents())
+
+
+def test_an_empty_batch_is_no_change(index: Index) -> None:
+    assert index.add_many([]) == []
+    assert index.version == 0
+
+
+@pytest.mark.parametrize("method", ["general", "paper"])
+def test_one_by_one_equals_one_batch(tmp_path: Path, method: str) -> None:
+    batch = docs(40)
+    questions = asked_for(batch, 4)
+    with (
+        Index.create(tmp_path / "one", TOY, method=method) as one,  # type: ignore[arg-type]
+        Index.create(tmp_path / "many", TOY, method=method) as many,  # type: ignore[arg-type]
+    ):
+        for document in batch:
+            one.add(document, questions[document.id])
+        many.add_many(batch, questions)
+        sequential, batched = stored(one), stored(many)
+        for id, (*_, vector, queries, links) in sequential.items():
+            found = np.frombuffer(batched[id][2], np.float32)
+            assert np.abs(np.frombuffer(vector, np.float32) - found).max() < 1e-5
+            assert [q[:5] for q in queries] == [q[:5] for q in batched[id][3]]
+            assert links == batched[id][4]
+
+
+# update and upsert
+
+
+def test_update_keeps_what_people_asked_and_makes_the_rest_anew(index: Index) -> None:
+    index.add_many(docs(5), {"d1": ["where is it", "how deep"]})
+    index.teach("my own words", "d1")
+    generated = {q.text for q in record(index, "d1").queries if q.generated}
+    new = Document(id="d1", title="Other", text="Quite another text about lamps.", metadata={"new": True})
+    index.update(new, queries=["how long"])
+    found = record(index, "d1")
+    assert index.get("d1") == new
+    assert sorted(index.queries("d1")) == ["how deep", "how long", "my own words", "where is it"]
+    assert [q.text for q in found.queries if q.taught] == ["my own words"]
+    assert not generated & {q.text for q in found.queries if q.generated}
+    assert any("lamps" in q.text for q in found.queries if q.generated)
+    assert len(index) == 5
+    assert ids(index, "lamps", 1) == ["d1"]
+    assert "d1" not in [hit.document_id for hit in index.search(text_of("d1"), 5) if hit.document.text == text_of("d1")]
+
+
+def test_update_changes_no_other_vector(index: Index) -> None:
+    batch = docs(8)
+    index.add_many(batch, asked_for(batch))
+    before = vectors(index)
+    index.update(doc("d3", 1))
+    after = vectors(index)
+    assert {id for id in after if after[id] != before[id]} == {"d3"}
+
+
+def test_update_does_not_repeat_a_query_in_another_spelling(index: Index) -> None:
+    index.add(doc("a"), ["dry feet"])
+    index.teach("wet boots", "a")
+    index.update(Document(id="a", text="Dry Feet. Wet boots. Something else."), ["DRY  feet", "Wet boots"])
+    texts = [q.text.casefold() for q in record(index, "a").queries]
+    assert len(texts) == len(set(texts))
+
+
+def test_update_refuses_an_unknown_id_and_queries_of_a_wrong_kind(index: Index) -> None:
+    with pytest.raises(UnknownDocument, match="'a'"):
+        index.update(doc("a"))
+    index.add(doc("a"))
+    version = index.version
+    for wrong in ("a text", [" "], [3], ["\ud800"], None):
+        with pytest.raises(InvalidInput):
+            index.update(doc("a", 1), wrong)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput):
+            index.upsert(doc("b", 1), wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput):
+        index.update(Document(id="a", text="\ud800"))
+    assert index.version == version
+    assert index.get("a") == doc("a")
+
+
+def test_upsert_adds_what_is_not_there_and_updates_what_is(index: Index) -> None:
+    index.upsert(doc("a"), ["first"])
+    index.upsert(doc("a", 1), ["second"])
+    assert index.get("a") == doc("a", 1)
+    assert index.queries("a") == ["first", "second"]
+    assert len(index) == 1
+
+
+# delete
+
+
+def test_a_deleted_document_is_nowhere(index: Index) -> None:
+    index.add_many(docs(4), {"d1": ["a special question"]})
+    assert index.delete("d1") == 1
+    assert "d1" not in index
+    assert len(index) == 3
+    for mode in MODES:
+        assert "d1" not in ids(index, "a special question", mode=mode)
+    for refused in (lambda: index.get("d1"), lambda: index.delete("d1"), lambda: index.queries("d1")):
+        with pytest.raises(UnknownDocument, match="'d1'"):
+            refused()
+    index.add(doc("d1", 1))
+    assert index.get("d1") == doc("d1", 1)
+
+
+def test_delete_by_filter(index: Index) -> None:
+    index.add_many(docs(10))
+    assert index.delete(where={"even": True, "number": {"lt": 5}}) == 3
+    assert sorted(ids(index, "boots", 20)) == ["d1", "d3", "d5", "d6", "d7", "d8", "d9"]
+    version = index.version
+    assert index.delete(where={"lang": "fr"}) == 0
+    assert index.version == version
+
+
+def test_delete_wants_an_id_or_a_filter(index: Index) -> None:
+    index.add(doc("a", 0, lang="en"))
+    for arguments in ({}, {"id": "a", "where": {"lang": "en"}}):
+        with pytest.raises(InvalidInput, match="either an id or a filter"):
+            index.delete(**arguments)  # type: ignore[arg-type]
+    assert len(index) == 1
+
+
+def test_add_then_delete_equals_never_added(index: Index) -> None:
+    batch = docs(12)
+    index.add_many(batch, asked_for(batch))
+    before, kept = answers(index), stored(index)
+    index.add(doc("x"), asked("x"))
+    assert answers(index) != before
+    index.delete("x")
+    assert answers(index) == before
+    assert stored(index) == kept
+
+
+def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
+    batch = docs(25)
+    index.add_many(batch, asked_for(batch))
+    index.add(Document(id="twin", text=text_of("d7")), asked("d7"))
+    links, sequences = {}, {}
+    with Store.open(index._store.path, writer=False) as store:
+        row = store.row_of("d7")
+        for found in store.changes(0).upserts:
+            links[found.document.id] = found.constrained_by
+            sequences[found.document.id] = found.sequence
+    shaped = {id for id, rows in links.items() if row in rows}
+    assert "twin" in shaped
+    assert len(shaped) < 25
+    untouched = {id: v for id, v in vectors(index).items() if id not in shaped | {"d7"}}
+    index.delete("d7", resolve=True)
+    after = vectors(index)
+    assert {id: after[id] for id in untouched} == untouched
+    with Store.open(index._store.path, writer=False) as store:
+        changed = {f.document.id for f in store.changes(0).upserts if f.sequence != sequences[f.document.id]}
+        assert changed == shaped
+        assert store.constrained_by(row) == ()
+    assert index.search(asked("d7")[0], 1, mode="learned")[0].document_id == "twin"
+    assert index.verify() == []
+
+
+def test_delete_without_resolve_touches_nobody(index: Index) -> None:
+    batch = docs(25)
+    index.add_many(batch, asked_for(batch))
+    before = vectors(index)
+    del before["d7"]
+    index.delete("d7")
+    assert vectors(index) == before
+
+
+# teach
+
+
+def test_a_taught_query_is_won_and_stays(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+    batch = docs(20)
+    index.add_many(batch, asked_for(batch))
+    before = vectors(index)
+    assert ids(index, "zebra crossing at dawn", 1, mode="learned") != ["d5"]
+    addition = index.teach("  zebra crossing  at dawn ", "d5")
+    assert addition.document_id == "d5"
+    assert ids(index, "zebra crossing at dawn", 1, mode="learned") == ["d5"]
+    assert index.queries("d5")[-1] == "zebra crossing at dawn"
+    after = vectors(index)
+    assert {id for id in after if after[id] != before[id]} == {"d5"}
+    for question in asked("d5"):
+        assert ids(index, question, 1, mode="learned") == ["d5"]
+    index.update(doc("d5", 1))
+    assert ids(index, "zebra crossing at dawn", 1, mode="learned") == ["d5"]
+    index.close()
+    assert ids(reopen(tmp_path / "shop"), "zebra crossing at dawn", 1, mode="learned") == ["d5"]
+
+
+def test_a_query_against_the_grain_is_taught_too(index: Index) -> None:
+    batch = docs(20)
+    index.add_many(batch, asked_for(batch))
+    index.teach("waterproof boots for the winter", "d5")
+    index.teach("the other end of the world", "d5")
+    for query in ("waterproof boots for the winter", "the other end of the world"):
+        assert ids(index, query, 1, mode="learned") == ["d5"]
+
+
+def test_teaching_again_and_elsewhere(index: Index) -> None:
+    index.add_many(docs(6))
+    index.teach("one thing", "d1")
+    index.teach("One  thing", "d1")
+    assert index.queries("d1") == ["One thing"]
+    addition = index.teach("one thing", "d2")
+    assert "d1" in addition.conflicts
+    assert index.queries("d2") == ["one thing"]
+
+
+def test_teach_refuses_an_empty_query_and_an_unknown_document(index: Index) -> None:
+    index.add(doc("a"))
+    version = index.version
+    for query in ("", "  ", None, 3):
+        with pytest.raises(InvalidInput, match="at least one character"):
+            index.teach(query, "a")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="surrogate"):
+        index.teach("\ud800", "a")
+    with pytest.raises(UnknownDocument, match="'b'"):
+        index.teach("boots", "b")
+    assert index.version == version
+
+
+# versions
+
+
+def test_every_change_raises_the_version_and_a_lost_update_is_refused(index: Index) -> None:
+    changes: list[Callable[[int | None], object]] = [
+        lambda v: index.add(doc("a"), if_version=v),
+        lambda v: index.add_many([doc("b"), doc("c")], if_version=v),
+        lambda v: index.update(doc("a", 1), if_version=v),
+        lambda v: index.upsert(doc("a", 2), if_version=v),
+        lambda v: index.upsert(doc("d"), if_version=v),
+        lambda v: index.teach("boots", "a", if_version=v),
+        lambda v: index.delete("b", if_version=v),
+        lambda v: index.delete(where={}, if_version=v),
+    ]
+    for change in changes:
+        before, version = stored(index), index.version
+        for wrong in (version - 1, version + 1):
+            with pytest.raises(VersionConflict, match=f"version {wrong}, found {version}"):
+                change(wrong)
+        assert stored(index) == before
+        change(version)
+        assert index.version > version
+
+
+# search
+
+
+def test_where_is_applied_before_the_best_are_chosen(index: Index) -> None:
+    batch = docs(30)
+    index.add_many(batch, asked_for(batch))
+    for mode in MODES:
+        everything = ids(index, "waterproof boots", 30, mode=mode)
+        even = [id for id in everything if int(id[1:]) % 2 == 0]
+        assert ids(index, "waterproof boots", 5, where={"even": True}, mode=mode) == even[:5]
+        some = [id for id in everything if 10 <= int(id[1:]) < 13]
+        assert ids(index, "waterproof boots", 5, where={"number": {"gte": 10, "lt": 13}}, mode=mode) == some
+        assert index.search("waterproof boots", where={"lang": "fr"}, mode=mode) == []
+        assert ids(index, "waterproof boots", 30, where={}, mode=mode) == everything
+
+
+def test_where_follows_changes(index: Index) -> None:
+    index.add_many([doc("a", 0, lang="en"), doc("b", 0, lang="de")])
+    index.update(doc("a", 1, lang="de"))
+    assert sorted(ids(index, "boots", where={"lang": "de"})) == ["a", "b"]
+    index.delete("b")
+    assert ids(index, "boots", where={"lang": "de"}) == ["a"]
+
+
+def test_hits_are_ranked_and_never_more_than_there_are(index: Index) -> None:
+    index.add_many(docs(7))
+    for mode in MODES:
+        hits = index.search("waterproof boots", k=100, mode=mode)
+        assert [hit.rank for hit in hits] == list(range(1, 8))
+        assert len({hit.document_id for hit in hits}) == 7
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        assert ids(index, "waterproof boots", 3, mode=mode) == [hit.document_id for hit in hits[:3]]
+
+
+def test_ties_go_to_the_one_that_changed_first(tmp_path: Path, reopen: Reopen) -> None:
+    same = [Document(id=id, text="the very same words") for id in "cab"]
+    with Index.create(tmp_path / "shop", TOY, generator=lambda document: []) as index:
+        index.add_many(same)
+        for mode in MODES:
+            assert ids(index, "same words", mode=mode) == ["c", "a", "b"]
+        index.update(same[0])
+        for mode in MODES:
+            assert ids(index, "same words", mode=mode) == ["a", "b", "c"]
+        again = reopen(tmp_path / "shop")
+        for mode in MODES:
+            assert ids(again, "same words", mode=mode) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n", None, 3])
+def test_an_empty_query_is_refused(index: Index, text: object) -> None:
+    with pytest.raises(InvalidInput, match="at least one character"):
+        index.search(text)  # type: ignore[arg-type]
+
+
+def test_bad_arguments_of_search_are_refused(index: Index) -> None:
+    index.add(doc("a"))
+    with pytest.raises(InvalidInput, match="fused, learned, lexical"):
+        index.search("boots", mode="dense")
+    with pytest.raises(InvalidInput, match="at least 1"):
+        index.search("boots", k=0)
+    with pytest.raises(InvalidInput, match="filter"):
+        index.search("boots", where="lang")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["\ud800", "\0", "…", "x" * 10_000, "雪"])
+def test_any_text_can_be_asked(index: Index, text: str) -> None:
+    index.add(doc("a"))
+    for mode in MODES:
+        assert ids(index, text, mode=mode) == ["a"]
+
+
+# info
+
+
+def test_info_counts(index: Index) -> None:
+    batch = docs(9)
+    index.add_many(batch, asked_for(batch, 3))
+    index.teach("boots", "d1")
+    info = index.info()
+    records = [record(index, d.id) for d in batch]
+    queries = [q for r in records for q in r.queries]
+    assert (info.documents, info.dimension, info.encoder) == (9, 24, TOY.fingerprint)
+    assert info.queries == len(queries) == info.generated_queries + 9 * 3 + 1
+    assert info.held_out_queries == sum(q.held_out for q in queries) > 0
+    assert info.preserve_rows == sum(q.preserved for q in queries) > 0
+    assert (info.method, info.tuning, info.version) == ("general", True, index.version)
+    assert info.quality.keys() == {"learned", "lexical", "fused", "dense"}
+    for quality in info.quality.values():
+        assert quality.queries == info.held_out_queries
+        assert 0 <= quality.hits_at_1 <= quality.mrr_at_10 <= quality.hits_at_10 <= 100
+
+
+def test_info_of_an_empty_index(index: Index) -> None:
+    info = index.info()
+    assert (info.documents, info.queries, info.quality) == (0, 0, {})
+
+
+# the paper's form
+
+
+def test_the_papers_form(tmp_path: Path, reopen: Reopen) -> None:
+    batch = docs(15)
+    with Index.create(tmp_path / "shop", TOY, method="paper") as index:
+        for addition in index.add_many(batch, asked_for(batch)):
+            assert addition.status == "solved"
+        index.update(doc("d1", 1))
+        index.teach("zebra crossing", "d2")
+        index.delete("d3")
+        assert len(index) == 14
+        assert not index.info().tuning
+        assert index.info().method == "paper"
+        mean = np.mean([q.embedding for q in record(index, "d5").queries if not q.held_out], axis=0)
+        best = max(vectors(index).items(), key=lambda item: np.frombuffer(item[1], np.float32) @ mean)
+        assert best[0] == "d5"
+        before = answers(index)
+    assert answers(reopen(tmp_path / "shop")) == before
+
+
+def test_another_method_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="'general' or 'paper'"):
+        Index.create(tmp_path / "shop", TOY, method="dense")  # type: ignore[arg-type]
+    assert not (tmp_path / "shop").exists()
