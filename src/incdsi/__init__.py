@@ -1,9 +1,22 @@
 """incdsi: a learned search index that takes a new document in milliseconds."""
 
+from typing import TYPE_CHECKING, Any
+
 from incdsi.documents import Addition, Document, Hit, Query
 from incdsi.errors import IncDSIError
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
-from incdsi.index import Index
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
 
 __all__ = ["Addition", "Document", "Hit", "Hyperparameters", "IncDSIError", "Index", "Margins", "Query", "Weights"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # The index brings numpy, SQLite and the tokenizers; `incdsi --help` needs none of them.
+    if name == "Index":
+        from incdsi.index import Index
+
+        return Index
+    raise AttributeError(f"module 'incdsi' has no attribute {name!r}")

@@ -40,7 +40,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert not imported("--help") & {"torch", "onnxruntime", "transformers", "rich"}
 
 
-@pytest.mark.xfail(reason="rows.products tries torch whenever it is installed", strict=False)
 def test_search_does_not_import_torch(shop: Path) -> None:
     assert "torch" not in imported("search", "sea")
 

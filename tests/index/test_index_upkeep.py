@@ -323,7 +323,6 @@ def test_a_damaged_base_is_not_missed(index: Index, tmp_path: Path, damage: str)
         assert answers(again) == found
 
 
-@pytest.mark.xfail(strict=True, reason="store/store.py: base() checks the header and not the arrays")
 def test_a_base_with_damaged_arrays_is_not_used(index: Index, tmp_path: Path) -> None:
     filled(index, 20)
     index.compact()

@@ -1,5 +1,6 @@
 """The one place where text, solver, rows, store and words meet."""
 
-from incdsi.index.index import Index, Info
+from incdsi.index.index import Index
+from incdsi.index.info import Info
 
 __all__ = ["Index", "Info"]

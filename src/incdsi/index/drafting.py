@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incdsi.documents import Document
@@ -17,6 +17,7 @@ from incdsi.text.queries import distinct, drop_shared, fold
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out
+PORTION = 128  # documents encoded at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,3 +140,19 @@ def _held_out(document_id: str, natural: Sequence[str]) -> list[str]:
 
 def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+
+
+def reencoded(records: Sequence[Record], encoder: Encoder, progress: Callable[[int, int], None] | None) -> list[Record]:
+    """The same documents and queries as another encoder embeds them."""
+    result: list[Record] = []
+    for start in range(0, len(records), PORTION):
+        portion = records[start : start + PORTION]
+        texts = [text for one in portion for text in (one.document.content, *(query.text for query in one.queries))]
+        vectors = iter(encoder.encode(texts))
+        for record in portion:
+            anchor = next(vectors)
+            queries = tuple(replace(query, embedding=next(vectors)) for query in record.queries)
+            result.append(replace(record, anchor=anchor, queries=queries))
+        if progress is not None:
+            progress(len(result), len(records))
+    return result

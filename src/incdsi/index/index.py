@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConflict
+from incdsi.errors import DiskFull, InvalidInput, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, tuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
-from incdsi.index.drafting import Drafter, require_new, require_sound
-from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
+from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
+from incdsi.index.info import Info, quality
+from incdsi.index.live import Live, Preserve, preserve_nothing
 from incdsi.index.placing import Draft, Method, Placed, Stopwatch, place, place_again
-from incdsi.index.quality import Probe, Quality, dense_ranks, probes
+from incdsi.index.quality import probes
+from incdsi.index.serving import Serving, preserve_by, stored_settings
 from incdsi.index.settings import KEY, Settings
-from incdsi.search import check_mode, fuse, rank
+from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.filters import Where
 from incdsi.store.transaction import Transaction
@@ -35,34 +34,6 @@ BATCH = 128  # documents solved and committed together
 DEFAULT_GENERATOR = Spans(limit=6)  # the title and the sentences that say most; each more costs as much to embed
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 BASE_EVERY = 4096  # changes after which closing writes a new base
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
-    """What there is to know about an index; `quality` on its held-out queries, by way of searching."""
-
-    documents: int
-    queries: int
-    generated_queries: int
-    held_out_queries: int
-    preserve_rows: int
-    dimension: int
-    encoder: str
-    method: Method
-    hyperparameters: Hyperparameters
-    lexical_weight: float
-    tuning: bool
-    version: int
-    quality: Mapping[str, Quality]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Serving:
-    """What one search uses from its beginning to its end: settings, encoder and documents that fit together."""
-
-    settings: Settings
-    encoder: Encoder
-    live: Live
 
 
 class Index:
@@ -85,7 +56,7 @@ class Index:
         self._mutex = threading.RLock()  # held by whoever changes the index
         self._following = threading.Lock()  # held by whoever replaces what is served: never for long
         self._behind = False
-        self._serving = self._loaded(store, encoder, writer=False)
+        self._serving = Serving.load(store, encoder, writer=False)
 
     # Making and opening
 
@@ -153,7 +124,7 @@ class Index:
         """The index in a folder, for searching and, while no other process does, for writing."""
         store = Store.open(path, writer=False)
         try:
-            settings = Settings.from_json(_mapping(store.setting(KEY)))
+            settings = stored_settings(store)
             chosen = models.open_model(Path(path), settings.model, settings.fingerprint, encoder)
             return cls(store, chosen, generator)
         except BaseException:
@@ -211,32 +182,13 @@ class Index:
         """The k best documents for a text; `where` filters on metadata before they are chosen."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"expected a query of at least one character, found {text!r}")
-        chosen = check_mode(mode)
-        serving = self._current()
-        scores, alive = _scores(serving, text, chosen)
-        allowed = alive if where is None else alive & serving.live.among(self._store.filter_rows(where), len(alive))
-        return self._hits(serving.live, scores, allowed, k)
+        require_sound([], {"": [text]})
+        return self._current().search(self._store, text, k, where, check_mode(mode))
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
         records = list(self._store.changes(0).upserts)
-        queries = [query for record in records for query in record.queries]
-        settings = self._current().settings
-        return Info(
-            documents=len(records),
-            queries=len(queries),
-            generated_queries=sum(query.generated for query in queries),
-            held_out_queries=sum(query.held_out for query in queries),
-            preserve_rows=sum(query.preserved for query in queries),
-            dimension=settings.dimension,
-            encoder=settings.fingerprint,
-            method=settings.method,
-            hyperparameters=settings.hyperparameters,
-            lexical_weight=settings.lexical_weight,
-            tuning=settings.tuning,
-            version=self.version,
-            quality=self._quality(records),
-        )
+        return Info.of(records, self._current().settings, self.version)
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
@@ -339,8 +291,7 @@ class Index:
                 dimension=encoder.dimension,
                 model=models.folder_name(encoder),
             )
-            records = [self._under(encoder, record) for record in self._by_row()]
-            self._swap(settings, records, encoder, progress)
+            self._swap(settings, reencoded(self._by_row(), encoder, progress), encoder, progress)
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
@@ -366,7 +317,7 @@ class Index:
     def _serve(self, **changed: Any) -> None:
         self._serving = replace(self._serving, **changed)
 
-    def _current(self) -> _Serving:
+    def _current(self) -> Serving:
         """What there is to search, with everything other processes have written by now."""
         if not self._writing:
             with self._following:
@@ -380,57 +331,14 @@ class Index:
             return
         # Changes first: settings read after them that name the same encoder prove that they are by it too.
         changes = self._store.changes(self._live.sequence)
-        settings = self._stored_settings(self._store)
+        settings = stored_settings(self._store)
         if settings.fingerprint == self._settings.fingerprint:
             live = self._live.caught_up(changes)
             self._serve(settings=settings, live=live.compacted() if live.wasteful else live)
         else:
             changes.upserts.close()
-            self._serving = self._loaded(self._store, None, writer=False)
+            self._serving = Serving.load(self._store, None, writer=False)
         self._behind = False
-
-    def _loaded(self, store: Store, encoder: Encoder | None, *, writer: bool) -> _Serving:
-        """Everything in a store, under the encoder given if the store still means that one."""
-        while True:
-            settings = self._stored_settings(store)
-            if encoder is None or encoder.fingerprint != settings.fingerprint:
-                encoder = models.open_model(store.path, settings.model, settings.fingerprint, None)
-            live = Live.load(store, settings.dimension, _preserve(settings) if writer else preserve_nothing)
-            if self._stored_settings(store).fingerprint == settings.fingerprint:
-                return _Serving(settings=settings, encoder=encoder, live=live)
-
-    def _hits(self, live: Live, scores: NDArray[np.float32], allowed: NDArray[np.bool_], k: int) -> list[Hit]:
-        while True:
-            slots = rank(scores, allowed, k)
-            documents = self._documents(live.store_rows(slots).tolist())
-            gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
-            if not gone:
-                break
-            allowed = allowed.copy()
-            allowed[gone] = False
-        return [
-            Hit(document_id=document.id, score=float(scores[slot]), rank=number, document=document)
-            for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
-            if document is not None
-        ]
-
-    def _documents(self, rows: Sequence[int]) -> Sequence[Document | None]:
-        """The documents in these rows; None for one that was deleted after it was ranked."""
-        try:
-            return self._store.documents(rows)
-        except UnknownDocument:
-            if len(rows) == 1:
-                return [None]
-            return [document for row in rows for document in self._documents([row])]
-
-    def _quality(self, records: Sequence[Record]) -> dict[str, Quality]:
-        asked = probes(records)
-        if not asked:
-            return {}
-        live = Live(self._settings.dimension, preserve_nothing)
-        live.put(records)
-        reached = tuning.reached(live, asked, self._settings.lexical_weight)
-        return {**reached, "dense": _dense(records, asked)}
 
     # Inside: writing
 
@@ -458,7 +366,7 @@ class Index:
             self._follow()  # refuses a closed index
             writer = Store.open(self._store.path, writer=True)
             try:
-                serving = self._loaded(writer, self._encoder, writer=True)
+                serving = Serving.load(writer, self._encoder, writer=True)
                 self._held_out = writer.held_out()
             except BaseException:
                 writer.close()
@@ -468,11 +376,11 @@ class Index:
     def _recover(self) -> None:
         """Read the store anew when something was committed that what is live does not show."""
         if self._live.sequence != self._store.version:
-            self._serving = self._loaded(self._store, self._encoder, writer=True)
+            self._serving = Serving.load(self._store, self._encoder, writer=True)
 
     @property
     def _preserve(self) -> Preserve:
-        return _preserve(self._settings)
+        return preserve_by(self._settings)
 
     def _drafter(self) -> Drafter:
         return Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
@@ -548,7 +456,7 @@ class Index:
             )
         settings = self._settings
         trials = tuning.best_weights(records, asked, settings.dimension, self._preserve, settings.method, progress)
-        before = self._quality(records)
+        before = quality(records, settings)
         chosen = replace(settings, hyperparameters=trials[0].hyperparameters)
         if chosen != settings:
             self._swap(chosen, records, self._encoder, progress)
@@ -574,22 +482,14 @@ class Index:
                 tx.replace(record.document.id, record)
             tx.set_setting(KEY, settings.to_json())
         live.sequence = self._store.version
-        self._serving = _Serving(settings=settings, encoder=encoder, live=live)
+        self._serving = Serving(settings=settings, encoder=encoder, live=live)
         self._refresh_base()
-
-    def _under(self, encoder: Encoder, record: Record) -> Record:
-        vectors = encoder.encode([record.document.content, *(query.text for query in record.queries)])
-        queries = tuple(replace(query, embedding=v) for query, v in zip(record.queries, vectors[1:], strict=True))
-        return replace(record, anchor=vectors[0], queries=queries)
 
     def _save(self, settings: Settings) -> None:
         with self._store.transaction() as tx:
             tx.set_setting(KEY, settings.to_json())
         self._serve(settings=settings)
         self._applied()
-
-    def _stored_settings(self, store: Store) -> Settings:
-        return Settings.from_json(_mapping(store.setting(KEY)))
 
     def _base_sequence(self) -> int:
         base = self._store.base()
@@ -613,32 +513,3 @@ def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
         rows.append(tx.insert(record))
         records.append(replace(record, row=rows[-1]))
     return records
-
-
-def _scores(serving: _Serving, text: str, mode: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Every slot's score, and which slots hold a document."""
-    live = serving.live
-    if mode == "lexical":
-        alive = live.rows.alive
-        return live.lexical.scores(text, len(alive)), alive
-    learned = live.rows.scores(serving.encoder.encode([text])[0])
-    alive = np.isfinite(learned)
-    if mode == "learned":
-        return learned, alive
-    lexical = live.lexical.scores(text, len(learned))
-    return fuse(learned, lexical, alive, serving.settings.lexical_weight), alive
-
-
-def _preserve(settings: Settings) -> Preserve:
-    return preserve_won if settings.method == "general" else preserve_mean
-
-
-def _dense(records: Sequence[Record], asked: Sequence[Probe]) -> Quality:
-    anchors = np.stack([record.anchor for record in records])
-    return Quality.of(dense_ranks(anchors, np.array([record.row for record in records]), asked))
-
-
-def _mapping(stored: Any) -> Mapping[str, Any]:
-    if not isinstance(stored, Mapping):
-        raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
-    return stored

@@ -135,7 +135,7 @@ class Live:
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         store_rows = np.array(arrays["store_rows"], dtype=np.int64)
-        lexical = {name.removeprefix("lexical."): a for name, a in arrays.items() if name.startswith("lexical.")}
+        lexical = {name.removeprefix("lexical."): arrays[name] for name in arrays if name.startswith("lexical.")}
         self.lexical = LexicalIndex.from_arrays(lexical)
         if len(self.lexical) != len(store_rows):
             raise CorruptStore("expected as many documents in words as in vectors, found others; read the store")

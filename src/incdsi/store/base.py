@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.errors import InvalidInput
+from incdsi.errors import CorruptStore, InvalidInput
 from incdsi.store.files import fsync
 
 MAGIC = b"IDSIBASE"
@@ -33,7 +33,11 @@ _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """Read-only memory-mapped arrays, and the sequence of the last change they reflect."""
+    """Read-only memory-mapped arrays, and the sequence of the last change they reflect.
+
+    An array is checked byte for byte when it is first taken; a damaged one raises CorruptStore: read the
+    store instead.
+    """
 
     arrays: Mapping[str, NDArray[Any]]
     sequence: int
@@ -84,10 +88,36 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
         if isinstance(error, FileNotFoundError):
             raise
         raise TornBaseError(f"{file}: {error}") from error
-    for name, entry in header["arrays"].items() if full else ():
-        if _digest(arrays[name]) != entry["sha256"]:
-            raise TornBaseError(f"{file}: expected array {name!r} to have its checksum, found another")
-    return Base(arrays=arrays, sequence=identity.sequence)
+    checked = _Checked(file, arrays, {name: entry["sha256"] for name, entry in header["arrays"].items()})
+    try:
+        for name in checked if full else ():
+            checked[name]
+    except CorruptStore as error:
+        raise TornBaseError(str(error)) from error
+    return Base(arrays=checked, sequence=identity.sequence)
+
+
+class _Checked(Mapping[str, NDArray[Any]]):
+    """Arrays that prove their checksum the first time they are asked for."""
+
+    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]], digests: Mapping[str, str]) -> None:
+        self._file = file
+        self._arrays = arrays
+        self._unproved = dict(digests)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        array = self._arrays[name]
+        if name in self._unproved:
+            if _digest(array) != self._unproved[name]:
+                raise CorruptStore(f"{self._file}: expected array {name!r} to have its checksum, found another")
+            del self._unproved[name]
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
 
 
 def remove_bases(folder: Path, *, keep: int | None) -> None:

@@ -1,0 +1,68 @@
+"""What there is to know about an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.index import tuning
+from incdsi.index.live import Live, preserve_nothing
+from incdsi.index.placing import Method
+from incdsi.index.quality import Quality, dense_ranks, probes
+from incdsi.index.settings import Settings
+from incdsi.store import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """Counts and settings; `quality` on the held-out queries, by way of searching."""
+
+    documents: int
+    queries: int
+    generated_queries: int
+    held_out_queries: int
+    preserve_rows: int
+    dimension: int
+    encoder: str
+    method: Method
+    hyperparameters: Hyperparameters
+    lexical_weight: float
+    tuning: bool
+    version: int
+    quality: Mapping[str, Quality]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], settings: Settings, version: int) -> Self:
+        queries = [query for record in records for query in record.queries]
+        general = settings.method == "general"
+        return cls(
+            documents=len(records),
+            queries=len(queries),
+            generated_queries=sum(query.generated for query in queries),
+            held_out_queries=sum(query.held_out for query in queries),
+            preserve_rows=sum(query.preserved for query in queries) if general else len(records),
+            dimension=settings.dimension,
+            encoder=settings.fingerprint,
+            method=settings.method,
+            hyperparameters=settings.hyperparameters,
+            lexical_weight=settings.lexical_weight,
+            tuning=settings.tuning,
+            version=version,
+            quality=quality(records, settings),
+        )
+
+
+def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:
+    """What learned, lexical, fused and dense search find of the held-out queries; empty without any."""
+    asked = probes(records)
+    if not asked:
+        return {}
+    live = Live(settings.dimension, preserve_nothing)
+    live.put(records)
+    anchors = np.stack([record.anchor for record in records])
+    ranks = dense_ranks(anchors, np.array([record.row for record in records]), asked)
+    return {**tuning.reached(live, asked, settings.lexical_weight), "dense": Quality.of(ranks)}

@@ -1,0 +1,93 @@
+"""What one search uses from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document, Hit
+from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.index import models
+from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
+from incdsi.index.settings import KEY, Settings
+from incdsi.search import Mode, fuse, rank
+from incdsi.store import Store
+from incdsi.store.filters import Where
+from incdsi.text.encoders import Encoder
+
+
+def stored_settings(store: Store) -> Settings:
+    """What the index in that store remembers about itself."""
+    stored = store.setting(KEY)
+    if not isinstance(stored, Mapping):
+        raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
+    return Settings.from_json(stored)
+
+
+def preserve_by(settings: Settings) -> Preserve:
+    """How the preserve rows of a record are made under these settings."""
+    return preserve_won if settings.method == "general" else preserve_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Serving:
+    """Settings, encoder and documents that fit together; replaced as one."""
+
+    settings: Settings
+    encoder: Encoder
+    live: Live
+
+    @classmethod
+    def load(cls, store: Store, encoder: Encoder | None, *, writer: bool) -> Self:
+        """Everything in a store, under the encoder given if the store still means that one."""
+        while True:
+            settings = stored_settings(store)
+            if encoder is None or encoder.fingerprint != settings.fingerprint:
+                encoder = models.open_model(store.path, settings.model, settings.fingerprint, None)
+            live = Live.load(store, settings.dimension, preserve_by(settings) if writer else preserve_nothing)
+            if stored_settings(store).fingerprint == settings.fingerprint:
+                return cls(settings=settings, encoder=encoder, live=live)
+
+    def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode) -> list[Hit]:
+        """The k best documents for a text, read from the store."""
+        scores, alive = self._scores(text, mode)
+        allowed = alive if where is None else alive & self.live.among(store.filter_rows(where), len(alive))
+        while True:
+            slots = rank(scores, allowed, k)
+            documents = _documents(store, self.live.store_rows(slots).tolist())
+            gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
+            if not gone:
+                break
+            allowed = allowed.copy()
+            allowed[gone] = False
+        return [
+            Hit(document_id=document.id, score=float(scores[slot]), rank=number, document=document)
+            for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
+            if document is not None
+        ]
+
+    def _scores(self, text: str, mode: Mode) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Every slot's score, and which slots hold a document."""
+        if mode == "lexical":
+            alive = self.live.rows.alive
+            return self.live.lexical.scores(text, len(alive)), alive
+        learned = self.live.rows.scores(self.encoder.encode([text])[0])
+        alive = np.isfinite(learned)
+        if mode == "learned":
+            return learned, alive
+        lexical = self.live.lexical.scores(text, len(learned))
+        return fuse(learned, lexical, alive, self.settings.lexical_weight), alive
+
+
+def _documents(store: Store, rows: Sequence[int]) -> Sequence[Document | None]:
+    """The documents in these rows; None for one that was deleted after it was ranked."""
+    try:
+        return store.documents(rows)
+    except UnknownDocument:
+        if len(rows) == 1:
+            return [None]
+        return [document for row in rows for document in _documents(store, [row])]
