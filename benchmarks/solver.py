@@ -57,7 +57,7 @@ CASES = [
 SMALL = [Case("easy", 5_000, 64), Case("crowded", 5_000, 64), Case("packed", 5_000, 64)]
 
 # Queries per cluster, and how far they lie from its centre (as a fraction of the centre's length).
-CLUSTERS = {"easy": (1, 0.0), "crowded": (50, 0.7), "twins": (50, 0.7), "packed": (2_000, 0.45)}
+CLUSTERS = {"easy": (1, 0.0), "crowded": (50, 0.7), "twins": (50, 0.7), "packed": (2_000, 0.3)}
 
 
 def synthetic(case: Case, rng: np.random.Generator) -> tuple[LocalRows, Floats]:
@@ -70,8 +70,8 @@ def synthetic(case: Case, rng: np.random.Generator) -> tuple[LocalRows, Floats]:
         queries = _around(centres, spread, min(4096, case.n - start), rng)
         vectors = queries * (20 / np.einsum("ij,ij->i", queries, queries))[:, None]
         rows.append_many(list(vectors), list(queries[:, None]))
-    if case.kind == "twins":  # newcomers that nearly are queries already indexed
-        return rows, queries[:BATCH] + 0.05 * rng.standard_normal((BATCH, case.h), dtype=np.float32)
+    if case.kind == "twins":  # newcomers a tenth of their length away from a query already indexed
+        return rows, queries[:BATCH] + 0.07 * rng.standard_normal((BATCH, case.h), dtype=np.float32)
     return rows, _around(centres, spread, BATCH, rng)
 
 

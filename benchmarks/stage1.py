@@ -32,7 +32,7 @@ from incdsi.training.stage1 import Mode, train
 
 Floats = NDArray[np.float32]
 BATCH = 128
-EPOCHS_OF_FINETUNING = 3  # what 30 minutes on two cores allow
+EPOCHS_OF_FINETUNING = 2  # what half an hour on two cores allows, with room to spare
 
 
 @dataclass(frozen=True)

@@ -182,8 +182,8 @@ class Index:
         """The k best documents for a text; `where` filters on metadata before they are chosen."""
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"expected a query of at least one character, found {text!r}")
-        require_sound([], {"": [text]})
-        return self._current().search(self._store, text, k, where, check_mode(mode))
+        readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
+        return self._current().search(self._store, readable, k, where, check_mode(mode))
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""

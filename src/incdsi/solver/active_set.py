@@ -200,8 +200,8 @@ class _Search:
 
     @property
     def settled(self) -> bool:
-        """Whether no row that was never seen near can be violated at the vector."""
-        return bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
+        """Whether no row that was never seen near can be violated at the vector, or it is given up."""
+        return not self._finished or bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
 
     def look(self, near: Nearest) -> None:
         """Minimise over the rows a pass over all of them found nearest, and those seen before."""
@@ -213,6 +213,8 @@ class _Search:
     def take_in(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> bool:
         """Minimise over these violated rows too; False if they all were in the small problem."""
         taken = set(self._taken)
+        if not self._finished:
+            return False
         new = [place for place, index in enumerate(indices.tolist()) if index not in taken]
         if not new:
             return False
@@ -243,7 +245,7 @@ class _Search:
         return Solution(
             vector=self.vector,
             objective=self._small.objective(self.vector),
-            bound=self._small.distance_bound(self.vector),
+            bound=self._small.distance_bound(self.vector) if self._finished else np.inf,
             status=self._status(excess, margins),
             lost=lost,
             stolen=stolen,

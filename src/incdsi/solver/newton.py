@@ -16,7 +16,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STEPS = 100
+QUICK_STEPS = 20
+STEPS = 30
+PATH = (1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1.0)  # times the anchor's weight, when quick steps do not arrive
 FEW = 32  # rows whose inner products are computed rather than looked up
 MOST_PRODUCTS = 2048  # rows between which all inner products are kept
 
@@ -30,6 +32,7 @@ class HingeProblem:
         self.weights = weights
         self.anchor = anchor
         self.anchor_weight = anchor_weight
+        self._pull = anchor_weight
         self._gram: Matrix = np.empty((0, 0))
         self._known = 0
 
@@ -63,25 +66,41 @@ class HingeProblem:
         return float((np.linalg.norm(half_gradient) + rounding) / self.anchor_weight)
 
     def minimise(self, start: Vector) -> tuple[Vector, bool]:
-        """The minimiser from `start`, and whether it was reached."""
+        """The minimiser from `start`, and whether it was reached.
+
+        Where the anchor hardly pulls and about as many rows as dimensions are in conflict, steps from afar are
+        short; then the minimisers for anchors ever weaker lead there.
+        """
+        v, reached = self._descend(start, QUICK_STEPS)
+        for softer in () if reached else PATH:
+            self._pull = self.anchor_weight * softer
+            v, reached = self._descend(v, STEPS)
+        self._pull = self.anchor_weight
+        return v, reached
+
+    def _descend(self, start: Vector, steps: int) -> tuple[Vector, bool]:
+        """Newton steps with exact line search, at the present pull."""
         v = start
         excess = self.excess(v)
+        before: Mask | None = None  # the rows of the last step that was not doubtful
         careful = False
-        for _ in range(STEPS):
+        for _ in range(steps):
             active = excess > 0
             target, doubtful = self._minimiser_with(active, careful)
             reached = self.excess(target)
             if np.array_equal(reached > 0, active):
                 if not doubtful:
                     return target, True
-                careful = True  # the active rows are found; now their minimiser exactly
+                careful = True  # the rows are found; now their minimiser exactly
                 continue
             step = self._best_step(v, excess, target - v, reached - excess)
-            if step <= 0.0:
-                if not doubtful:  # no descent left in float64
-                    return v, True
+            if doubtful and step < 1e-6:
                 careful = True
                 continue
+            if step <= 0.0 or (before is not None and np.array_equal(active, before)):
+                return v, True  # no way down, or the same rows twice: there is no descent left in float64
+            before = None if doubtful else active
+            careful = False
             v = v + step * (target - v)
             excess = self.excess(v)
         return v, False
@@ -107,7 +126,7 @@ class HingeProblem:
     def _dual(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
         # v = p - A'a with (A A' + lambda2/w) a = A p - b: as many unknowns as active rows.
         rows = self.rows[chosen]
-        ridge = self.anchor_weight / self.weights[chosen]
+        ridge = self._pull / self.weights[chosen]
         gram = self._products(chosen)
         doubtful = _poorly_conditioned(ridge, gram)
         gram[np.diag_indices_from(gram)] += ridge
@@ -136,8 +155,8 @@ class HingeProblem:
         rows = self.rows[chosen]
         weighted = rows * self.weights[chosen, None]
         system = rows.T @ weighted
-        doubtful = _poorly_conditioned(np.array([self.anchor_weight]), system)
-        system[np.diag_indices_from(system)] += self.anchor_weight
+        doubtful = _poorly_conditioned(np.array([self._pull]), system)
+        system[np.diag_indices_from(system)] += self._pull
         right = (self.bounds[chosen] - rows @ self.anchor) @ weighted
         return self.anchor + _solve_refined(system, right), doubtful
 
@@ -145,7 +164,7 @@ class HingeProblem:
         # The shortest x = [sqrt(lambda2) (v - p), sqrt(w) (b - A v)] that meets A v + (b - A v) = b, by QR of
         # its constraints: the condition number is not squared as it is in A A'.
         rows = self.rows[chosen]
-        root = np.sqrt(self.anchor_weight)
+        root = np.sqrt(self._pull)
         stacked = np.concatenate([rows.T / root, np.diag(1 / np.sqrt(self.weights[chosen]))])
         q, r = np.linalg.qr(stacked)
         shortest = q @ np.linalg.solve(r.T, self.bounds[chosen] - rows @ self.anchor)
@@ -156,7 +175,7 @@ class HingeProblem:
         h = len(self.anchor)
         root = np.sqrt(self.weights[chosen])
         rows = self.rows[chosen]
-        stacked = np.concatenate([root[:, None] * rows, np.sqrt(self.anchor_weight) * np.eye(h)])
+        stacked = np.concatenate([root[:, None] * rows, np.sqrt(self._pull) * np.eye(h)])
         right = np.concatenate([root * (self.bounds[chosen] - rows @ self.anchor), np.zeros(h)])
         q, r = np.linalg.qr(stacked)
         shift = np.linalg.solve(r, right @ q)
@@ -166,8 +185,8 @@ class HingeProblem:
     def _best_step(self, v: Vector, excess: Vector, move: Vector, change: Vector) -> float:
         """Exact minimiser over s in (0, 1] of the objective at v + s move."""
         w = self.weights
-        pull = self.anchor_weight * (move @ (v - self.anchor))
-        stiffness = self.anchor_weight * (move @ move)
+        pull = self._pull * (move @ (v - self.anchor))
+        stiffness = self._pull * (move @ move)
 
         def slope(s: float) -> float:
             return float((w * change) @ np.maximum(excess + s * change, 0.0) + pull + s * stiffness)

@@ -21,7 +21,10 @@ class Status(Enum):
         "no vector wins these queries while everyone keeps theirs: "
         "drop the queries in conflict or remove the near-duplicate"
     )
-    UNFINISHED = "stopped before the optimum was proved: `bound` says how far it can be"
+    UNFINISHED = (
+        "stopped before the optimum was proved, with about as many rows in conflict as there are dimensions: "
+        "raise weights.anchor, or look for a near-duplicate"
+    )
 
     @property
     def ok(self) -> bool:
