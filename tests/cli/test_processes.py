@@ -11,8 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from incdsi.errors import IndexNotFound
 from incdsi.store import Store
 from tests.cli.conftest import Run, write
