@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_a_killed_run_resumes_to_the_same_bits(mode: str, tmp_path: Path) -> Non
     assert outcome.best_epoch == expected.best_epoch
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process started in the background ignores Ctrl-C; these tests press it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("mode", ["frozen", "finetune"])
 @pytest.mark.parametrize("stop", [1, 12, 13])
 def test_ctrl_c_keeps_the_finished_step_and_says_how_to_go_on(mode: str, stop: int, tmp_path: Path) -> None:
