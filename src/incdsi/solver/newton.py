@@ -16,6 +16,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+ROUGH_STEPS = 8  # after which a doubtful linear system is solved carefully
 QUICK_STEPS = 20
 STEPS = 30
 PATH = (1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1.0)  # times the anchor's weight, when quick steps do not arrive
@@ -84,9 +85,9 @@ class HingeProblem:
         excess = self.excess(v)
         before: Mask | None = None  # the rows of the last step that was not doubtful
         careful = False
-        for _ in range(steps):
+        for number in range(steps):
             active = excess > 0
-            target, doubtful = self._minimiser_with(active, careful)
+            target, doubtful = self._minimiser_with(active, careful or number >= ROUGH_STEPS)
             reached = self.excess(target)
             if np.array_equal(reached > 0, active):
                 if not doubtful:
@@ -116,12 +117,11 @@ class HingeProblem:
         fast, stable = (self._dual, self._stable_dual)
         if len(chosen) > len(self.anchor):
             fast, stable = (self._primal, self._stable_primal)
-        if careful:
-            return stable(chosen), False
         try:
-            return fast(chosen)
+            target, doubtful = fast(chosen)
         except np.linalg.LinAlgError:
             return stable(chosen), False
+        return (stable(chosen), False) if doubtful and careful else (target, doubtful)
 
     def _dual(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
         # v = p - A'a with (A A' + lambda2/w) a = A p - b: as many unknowns as active rows.
@@ -211,7 +211,7 @@ class HingeProblem:
 
 
 def _poorly_conditioned(ridge: Vector, gram: Matrix) -> bool:
-    return bool(ridge.min() < 1e-13 * np.trace(gram))
+    return bool(ridge.min() < 1e-11 * np.trace(gram))
 
 
 def _solve_refined(system: Matrix, right: Vector) -> Vector:
