@@ -27,9 +27,9 @@ def fuse(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_wei
 
     By score and not by rank: how far a document leads counts.
     """
-    return (1.0 - np.float32(lexical_weight)) * _standardised(learned, alive) + np.float32(
+    return (1.0 - np.float32(lexical_weight)) * standardised(learned, alive) + np.float32(
         lexical_weight
-    ) * _standardised(lexical, alive)
+    ) * standardised(lexical, alive)
 
 
 def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
@@ -45,7 +45,8 @@ def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]
     return slots[order[:k]]
 
 
-def _standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
+def standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
+    """Standard deviations from the mean over the documents alive; zeros where all are the same."""
     # In float64, then rounded: the order of the documents leaves no trace in the result.
     values = scores[alive].astype(np.float64)
     if len(values) == 0:

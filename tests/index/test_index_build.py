@@ -40,3 +40,12 @@ def test_build_refuses_before_it_makes_anything(tmp_path):
     with pytest.raises(InvalidInput, match="expected train to be one of none, frozen, finetune, found 'hard'"):
         Index.build(DOCUMENTS, path=tmp_path / "shop", train="hard", encoder=WordEncoder())  # type: ignore[arg-type]
     assert not (tmp_path / "shop").exists()
+
+
+def test_a_taught_query_comes_first_in_fused_search_where_words_favour_another(tmp_path):
+    with Index.build(DOCUMENTS, path=tmp_path / "shop", encoder=WordEncoder()) as index:
+        question = "a present like thing7 for my uncle"
+        assert index.search(question)[0].document_id == "d7"
+        index.teach(question, "d11")
+        assert index.search(question, mode="lexical")[0].document_id == "d7"
+        assert index.search(question)[0].document_id == "d11"

@@ -407,7 +407,8 @@ class Index:
 
     def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
         how, method = self._settings.hyperparameters, self._settings.method
-        placed = place_again(self._live, draft, how, method, live_already=True, watch=watch)
+        weight = self._settings.lexical_weight
+        placed = place_again(self._live, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
         record = placed.knowing(())
         with watch.step("commit"), self._store.transaction() as tx:
             tx.replace(record.document.id, record)

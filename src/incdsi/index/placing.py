@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.live import Live, embeddings
+from incdsi.search import DEFAULT_FUSION, standardised
 from incdsi.solver import Newcomer, Placement, Violations, solve_many
 from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
 
 Method = Literal["general", "paper"]
 Floats = NDArray[np.float32]
+MOST_LEAD = 5.0
 LOOSER = (1.0, 0.1, 0.01, 0.001)  # of the anchor's weight, tried until a taught query is won
 
 
@@ -91,11 +93,13 @@ def place(
     method: Method,
     *,
     again: bool = False,
+    lexical_weight: float = DEFAULT_FUSION,
     watch: Stopwatch | None = None,
 ) -> list[Placed]:
     """Solve for the drafts in order, each as if those before it were live.
 
-    `again` is for one draft that is live already: it does not compete with itself.
+    `again` is for one draft that is live already: it does not compete with itself. What a draft was taught it
+    should win in fused search too, at this lexical weight.
     """
     watch = watch or Stopwatch()
     without = live.slot(drafts[0].row) if again else None
@@ -104,9 +108,13 @@ def place(
     with watch.step("constrain"):
         best, rival_slots = live.rows.best(np.concatenate(queries), without)
         ceilings = live.rows.under(how.margins.preserve, without)
+        rivals = np.split(best, ends)
+        if method == "general":
+            for draft, scores in zip(drafts, rivals, strict=True):
+                _raise_for_taught(scores, live, draft, without, lexical_weight)
     newcomers = [
-        Newcomer(some.astype(np.float64), rivals, how.anchor_scale * draft.embedding.astype(np.float64))
-        for some, rivals, draft in zip(queries, np.split(best, ends), drafts, strict=True)
+        Newcomer(some.astype(np.float64), scores, how.anchor_scale * draft.embedding.astype(np.float64))
+        for some, scores, draft in zip(queries, rivals, drafts, strict=True)
     ]
     with watch.step("solve"):
         placements = solve_many(
@@ -114,8 +122,8 @@ def place(
         )
     batch = _Batch(live, len(ceilings), placements)
     return [
-        batch.placed(number, draft, rivals, how, method)
-        for number, (draft, rivals) in enumerate(zip(drafts, np.split(rival_slots, ends), strict=True))
+        batch.placed(number, draft, slots, how, method)
+        for number, (draft, slots) in enumerate(zip(drafts, np.split(rival_slots, ends), strict=True))
     ]
 
 
@@ -126,6 +134,7 @@ def place_again(
     method: Method,
     *,
     live_already: bool,
+    lexical_weight: float = DEFAULT_FUSION,
     watch: Stopwatch | None = None,
 ) -> Placed:
     """Solve for one draft so that it wins what it was taught: the anchor is loosened until it does.
@@ -135,11 +144,42 @@ def place_again(
     first = None
     for factor in LOOSER if any(query.taught for query in draft.queries) else LOOSER[:1]:
         weights = replace(how.weights, anchor=how.weights.anchor * factor)
-        (placed,) = place(live, [draft], replace(how, weights=weights), method, again=live_already, watch=watch)
+        softer = replace(how, weights=weights)
+        (placed,) = place(live, [draft], softer, method, again=live_already, lexical_weight=lexical_weight, watch=watch)
         first = first or placed
         if all(query.preserved for query in placed.record.queries if query.taught):
             return placed
     return first or placed
+
+
+def _raise_for_taught(
+    rivals: NDArray[np.float64], live: Live, draft: Draft, slot: int | None, lexical_weight: float
+) -> None:
+    """Raise the scores to beat at taught queries to what wins the fused ranking: words may favour another."""
+    for number, place_ in enumerate(draft.used):
+        query = draft.queries[place_]
+        if query.taught:
+            rivals[number] = max(rivals[number], _to_win_fused(live, query, slot, lexical_weight))
+
+
+def _to_win_fused(live: Live, query: StoredQuery, slot: int | None, lexical_weight: float) -> float:
+    """The learned score at which the document in that slot (None: a new one) leads the fused ranking.
+
+    At most MOST_LEAD standard deviations above the best rival: what words alone decide is left to them.
+    """
+    learned = live.rows.scores(query.embedding)
+    alive = np.isfinite(learned)
+    others = alive.copy()
+    if slot is not None:
+        others[slot] = False
+    if not others.any() or lexical_weight >= 1.0:
+        return -np.inf
+    words = lexical_weight * standardised(live.lexical.scores(query.text, len(learned)), alive)
+    mean, spread = float(learned[alive].mean()), float(learned[alive].std())
+    fused = (1 - lexical_weight) * standardised(np.where(alive, learned, mean), alive) + words
+    own = float(words[slot]) if slot is not None else float(words[alive].min())
+    needed = mean + spread / (1 - lexical_weight) * (float(fused[others].max()) - own)
+    return min(needed, float(learned[others].max()) + MOST_LEAD * spread)
 
 
 def _queries(draft: Draft, method: Method) -> Floats:
