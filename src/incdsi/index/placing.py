@@ -21,7 +21,8 @@ from incdsi.text.queries import represent
 
 Method = Literal["general", "paper"]
 Floats = NDArray[np.float32]
-MOST_LEAD = 5.0
+MOST_LEAD = 8.0
+ROUNDS = 20
 LOOSER = (1.0, 0.1, 0.01, 0.001)  # of the anchor's weight, tried until a taught query is won
 
 
@@ -168,18 +169,23 @@ def _to_win_fused(live: Live, query: StoredQuery, slot: int | None, lexical_weig
     At most MOST_LEAD standard deviations above the best rival: what words alone decide is left to them.
     """
     learned = live.rows.scores(query.embedding)
+    lexical = live.lexical.scores(query.text, len(learned))
+    if slot is None:
+        slot, learned, lexical = len(learned), np.append(learned, np.float32(0)), np.append(lexical, np.float32(0))
     alive = np.isfinite(learned)
     others = alive.copy()
-    if slot is not None:
-        others[slot] = False
+    others[slot] = False
     if not others.any() or lexical_weight >= 1.0:
         return -np.inf
-    words = lexical_weight * standardised(live.lexical.scores(query.text, len(learned)), alive)
-    mean, spread = float(learned[alive].mean()), float(learned[alive].std())
-    fused = (1 - lexical_weight) * standardised(np.where(alive, learned, mean), alive) + words
-    own = float(words[slot]) if slot is not None else float(words[alive].min())
-    needed = mean + spread / (1 - lexical_weight) * (float(fused[others].max()) - own)
-    return min(needed, float(learned[others].max()) + MOST_LEAD * spread)
+    words = lexical_weight * standardised(lexical, alive)
+    best, most = float(learned[others].max()), MOST_LEAD * float(learned[others].std())
+    learned[slot] = needed = best
+    for _ in range(ROUNDS):  # a higher score widens the spread it is measured by
+        mean, spread = float(learned[alive].mean()), float(learned[alive].std())
+        fused = (1 - lexical_weight) * standardised(learned, alive) + words
+        lead = float(fused[others].max()) - float(words[slot])
+        learned[slot] = needed = min(max(best, mean + spread / (1 - lexical_weight) * lead), best + most)
+    return needed
 
 
 def _queries(draft: Draft, method: Method) -> Floats:
