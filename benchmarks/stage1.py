@@ -203,8 +203,8 @@ def main() -> None:
         child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         results.append(json.loads(child.stdout.splitlines()[-1]))
         print(show(results[-1]), flush=True)
-    if len(results) == len(METHODS):
-        print("written to", write("stage1", {"encoding": data.seconds, "methods": results}))
+        written = write("stage1", {"encoding": data.seconds, "methods": results})
+    print("written to", written)
 
 
 if __name__ == "__main__":
