@@ -22,7 +22,7 @@ from benchmarks.machine import machine, peak_mb, resident_mb, write
 from benchmarks.real import real_data
 from incdsi.hyperparameters import BOLD, PAPER, Hyperparameters, Margins, Weights
 from incdsi.rows import LocalRows
-from incdsi.solver import Newcomer, Placement, Problem, Solution, solve_many
+from incdsi.solver import Newcomer, Placement, Problem, Solution, Status, solve_many
 from incdsi.solver.lbfgs import LBFGS
 
 Floats = NDArray[np.float32]
@@ -226,7 +226,8 @@ def run(case: Case) -> dict[str, Any]:
         "single_ratio": paper_ms / single_ms,
         "batch_ratio": paper_ms / batch_ms,
         "objective_ratio": max(o / r["objective"] for o, r in zip(ours_at, theirs, strict=True)),
-        "largest_bound": max(s.bound for s in batch),
+        "largest_bound": max((s.bound for s in batch if s.status is not Status.UNFINISHED), default=0.0),
+        "unfinished": sum(s.status is Status.UNFINISHED for s in batch),
         "peak_mb": peak,
         "memory_ratio": peak * 1e6 / (4.0 * h * (n + rows)),
     }
