@@ -1,0 +1,1 @@
+"""The index over HTTP: one process, one queue of writes, searches that never wait for them."""

@@ -1,0 +1,301 @@
+"""What goes over the wire, in both directions; docs/HTTP.md is the same in words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
+
+MetadataValue = StrictBool | StrictInt | StrictFloat | StrictStr | None
+Id = Annotated[str, Field(min_length=1, max_length=1024, examples=["boots-18"])]
+Metadata = Annotated[dict[str, MetadataValue], Field(examples=[{"lang": "en", "year": 2024}])]
+Queries = Annotated[list[Annotated[str, Field(min_length=1)]], Field(examples=[["dry feet in a river"]])]
+Where = Annotated[
+    dict[str, JsonValue],
+    Field(description="A filter on metadata, see docs/HTTP.md.", examples=[{"lang": "en", "year": {"gte": 2000}}]),
+]
+Mode = Literal["fused", "learned", "lexical"]
+DEEPEST_RANK = 100  # how far down a taught document is looked for
+MOST_HITS = 1000
+MOST_NEIGHBOURS = 50
+
+
+class Asked(BaseModel):
+    """A request: names that are not known are refused, so that a misspelt one is noticed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class DocumentBody(Asked):
+    """A document without its id, which is in the path."""
+
+    text: Annotated[str, Field(examples=["Waterproof boots."])]
+    title: Annotated[str, Field(examples=["Boots"])] = ""
+    metadata: Metadata = {}
+    queries: Queries = []
+
+
+class DocumentIn(DocumentBody):
+    """A document to add, with what people asked for it."""
+
+    id: Id
+
+
+class DocumentsIn(Asked):
+    """Documents to add together: all of them or none."""
+
+    documents: Annotated[list[DocumentIn], Field(min_length=1)]
+
+
+class DocumentPatch(Asked):
+    """What to replace in a document; what is not named stays; `queries` come on top of those it has."""
+
+    text: str | None = None
+    title: str | None = None
+    metadata: Metadata | None = None
+    queries: Queries = []
+
+
+class DeleteRequest(Asked):
+    """Which documents to delete: by id or by filter, not both; an empty filter means every document."""
+
+    ids: Annotated[list[Id], Field(min_length=1)] | None = None
+    where: Where | None = None
+    resolve: bool = False
+
+
+class SearchRequest(Asked):
+    """One query or many, not both."""
+
+    query: Annotated[str, Field(min_length=1, examples=["waterproof hiking boots"])] | None = None
+    queries: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
+    k: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10
+    where: Where | None = None
+    mode: Mode = "fused"
+
+
+class TeachRequest(Asked):
+    """From now on this query should find that document."""
+
+    query: Annotated[str, Field(min_length=1, examples=["boots that survive a river"])]
+    id: Id
+
+
+class DocumentOut(Answer):
+    """A document as it is stored."""
+
+    id: str
+    title: str
+    text: str
+    metadata: dict[str, MetadataValue]
+
+
+class DocumentWithQueries(DocumentOut):
+    """A document with the queries people asked and taught; a PUT of all this brings it back after a delete."""
+
+    queries: list[str]
+    version: int
+
+
+class AdditionOut(Answer):
+    """What adding or changing one document did; `margin` is null when it has no rival or no query."""
+
+    id: str
+    status: str
+    margin: float | None
+    conflicts: list[str]
+    seconds: dict[str, float]
+
+
+class Added(Answer):
+    """What a batch did, in its order."""
+
+    additions: list[AdditionOut]
+    milliseconds: float
+    version: int
+
+
+class Changed(AdditionOut):
+    """What one PUT or PATCH did; `created` when the document was not there before."""
+
+    created: bool
+    milliseconds: float
+    version: int
+
+
+class Refusal(Answer):
+    """A line of a stream that was not added."""
+
+    line: int
+    id: str | None
+    error: str
+    detail: str
+
+
+class Streamed(Answer):
+    """What a stream did: every line stands for itself; the first 1,000 refusals are listed."""
+
+    added: int
+    refused: int
+    refusals: list[Refusal]
+    conflicts: int
+    milliseconds: float
+    version: int
+
+
+class Deleted(Answer):
+    deleted: int
+    milliseconds: float
+    version: int
+
+
+class HitOut(Answer):
+    """One result; `learned` and `lexical` are the two parts that add up to a fused score, null if not asked for."""
+
+    rank: int
+    score: float
+    learned: float | None
+    lexical: float | None
+    document: DocumentOut
+
+
+class Found(Answer):
+    """The results of one query."""
+
+    query: str
+    hits: list[HitOut]
+    seconds: float
+    version: int
+
+
+class FoundOne(Answer):
+    query: str
+    hits: list[HitOut]
+
+
+class FoundMany(Answer):
+    """The results of many queries, in their order."""
+
+    results: list[FoundOne]
+    seconds: float
+    version: int
+
+
+class Taught(AdditionOut):
+    """What teaching did; a rank is null when the document is not among the best 100."""
+
+    query: str
+    rank_before: int | None
+    rank_after: int | None
+    milliseconds: float
+    version: int
+
+
+class QualityOut(Answer):
+    """In percent, over so many held-out queries."""
+
+    hits_at_1: float
+    hits_at_10: float
+    mrr_at_10: float
+    queries: int
+
+
+class InfoOut(Answer):
+    """Counts and settings of the index, and what this server lets the caller do."""
+
+    documents: int
+    queries: int
+    generated_queries: int
+    held_out_queries: int
+    preserve_rows: int
+    dimension: int
+    encoder: str
+    method: str
+    hyperparameters: dict[str, Any]
+    lexical_weight: float
+    tuning: bool
+    version: int
+    quality: dict[str, QualityOut]
+    incdsi: str
+    access: Literal["write", "read"]
+    limits: dict[str, float]
+
+
+class Point(Answer):
+    """Where a document is on the map, about -1 to 1 both ways."""
+
+    id: str
+    title: str
+    x: float
+    y: float
+
+
+class Neighbour(Point):
+    """A document near another; `similarity` is the cosine of their vectors."""
+
+    similarity: float
+
+
+class MapOut(Answer):
+    """The documents in two dimensions; `axes` changes when the axes were fitted anew and every point moved."""
+
+    points: list[Point]
+    documents: int
+    axes: int
+    version: int
+
+
+class NeighboursOut(Answer):
+    """One document on the map and the documents nearest to it, nearest first."""
+
+    point: Point
+    neighbours: list[Neighbour]
+    axes: int
+    version: int
+
+
+class QualityPoint(Answer):
+    """Quality on held-out queries at a moment; a way of searching is missing when it was not measured."""
+
+    at: Annotated[str, Field(description="UTC, ISO 8601", examples=["2024-05-01T12:00:00Z"])]
+    documents: int
+    additions: int
+    version: int
+    quality: dict[str, QualityOut]
+
+
+class Figures(Answer):
+    """What the server has done since it started; medians are over the latest 1,000, null before the first."""
+
+    documents: int
+    version: int
+    started: str
+    additions: int
+    searches: int
+    taught: int
+    deleted: int
+    conflicts: int
+    waiting: int
+    p50_add_ms: float | None
+    p50_search_ms: float | None
+    quality: list[QualityPoint]
+    advice: str | None
+
+
+class Health(Answer):
+    status: Literal["ok"]
+
+
+class Problem(Answer):
+    """An error (RFC 9457): `detail` is one sentence for people, `error` the exception's name for programs."""
+
+    type: Annotated[str, Field(examples=["urn:incdsi:problem:UnknownDocument"])]
+    title: str
+    status: int
+    detail: str
+    error: Annotated[str, Field(examples=["UnknownDocument"])]
+    request_id: str
