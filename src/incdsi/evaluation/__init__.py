@@ -1,0 +1,1 @@
+"""The laboratory: collections, splits, metrics, streams of additions, tuning, reports."""

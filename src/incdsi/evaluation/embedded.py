@@ -1,0 +1,204 @@
+"""A collection with the embeddings of everything in it, made once and kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import Document
+from incdsi.evaluation.collection import Collection, Part
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator, Spans, generate_all
+from incdsi.text.queries import drop_shared
+
+Floats = NDArray[np.float32]
+Progress = Callable[[int, int], None]
+SPANS = 6  # a document: beyond its sentences, clauses repeat what they say and cost as much to encode
+CHUNK = 4096  # texts encoded before they are kept: what an interrupted run loses at most
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Query texts with the place of the document each should find, and their embeddings (n, h)."""
+
+    texts: list[str]
+    owners: NDArray[np.intp]
+    embeddings: Floats
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Questions:
+        """Those that are chosen, (n,)."""
+        return self.at(np.flatnonzero(chosen))
+
+    def at(self, places: NDArray[np.intp]) -> Questions:
+        """Those in these places, in this order."""
+        return Questions([self.texts[i] for i in places], self.owners[places], self.embeddings[places])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Embedded:
+    """A collection with the embeddings of its documents' contents (n, h), queries, and generated queries (spans).
+
+    `queries` are in the order of the collection's; `seconds` is what each part cost when it was made.
+    """
+
+    collection: Collection
+    encoder: Encoder
+    embeddings: Floats
+    queries: Questions
+    spans: Questions
+    seconds: dict[str, float]
+
+    @property
+    def documents(self) -> Sequence[Document]:
+        return self.collection.documents
+
+    @cached_property
+    def train(self) -> Questions:
+        return self.part("train")
+
+    @cached_property
+    def val(self) -> Questions:
+        return self.part("val")
+
+    @cached_property
+    def test(self) -> Questions:
+        return self.part("test")
+
+    def part(self, split: Part) -> Questions:
+        """The natural queries of one part."""
+        return self.queries.where(np.array([query.split == split for query in self.collection.queries], dtype=bool))
+
+    def asked(self, query_ids: Sequence[str]) -> Questions:
+        """The natural queries with these ids, in this order."""
+        return self.queries.at(np.array([self._query_places[id] for id in query_ids], dtype=np.intp))
+
+    def places(self, document_ids: Sequence[str]) -> NDArray[np.intp]:
+        """The places of these documents, in this order."""
+        return np.array([self.collection.places[id] for id in document_ids], dtype=np.intp)
+
+    def by_document(self, questions: Sequence[Questions]) -> list[Floats]:
+        """The embeddings of each document's queries, (k, h) each, in the order of the documents."""
+        owners = np.concatenate([some.owners for some in questions])
+        rows = np.concatenate([some.embeddings for some in questions])
+        order = np.argsort(owners, kind="stable")
+        ends = np.cumsum(np.bincount(owners, minlength=len(self.documents)))[:-1]
+        return np.split(rows[order], ends)
+
+    @cached_property
+    def _query_places(self) -> dict[str, int]:
+        return {query.id: place for place, query in enumerate(self.collection.queries)}
+
+
+def embed(
+    collection: Collection,
+    encoder: Encoder,
+    *,
+    cache: Path | None = None,
+    generator: Generator | None = None,
+    progress: Progress | None = None,
+) -> Embedded:
+    """Embed a collection, or take from the cache what was embedded before.
+
+    The cache (by default in the user's own) goes by encoder and texts; an interrupted run goes on where
+    it stopped. Generated queries that belong to more than one document are dropped.
+    """
+    kept = EmbeddingCache(collection.name, encoder, cache)
+    contents = [document.content for document in collection.documents]
+    asked = [query.text for query in collection.queries]
+    begin = time.perf_counter()
+    generated = drop_shared(generate_all(collection.documents, generator or Spans(limit=SPANS)))
+    generating = time.perf_counter() - begin
+    spans = [(text, collection.places[id]) for id, texts in generated.items() for text in texts]
+    span_texts = [text for text, _ in spans]
+    total = len(contents) + len(asked) + len(span_texts)
+    after_queries = _shifted(progress, len(contents) + len(asked), total)
+    return Embedded(
+        collection=collection,
+        encoder=encoder,
+        embeddings=kept.encoded("documents", contents, _shifted(progress, 0, total)),
+        queries=Questions(
+            asked, collection.owners, kept.encoded("queries", asked, _shifted(progress, len(contents), total))
+        ),
+        spans=Questions(
+            span_texts,
+            np.array([owner for _, owner in spans], dtype=np.intp),
+            kept.encoded("spans", span_texts, after_queries),
+        ),
+        seconds={**kept.seconds, "generate": generating},
+    )
+
+
+def cache_home() -> Path:
+    """Where embeddings are kept between runs."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return home / "incdsi" / "benchmarks"
+
+
+class EmbeddingCache:
+    """Embeddings by collection, encoder and texts, with the seconds they cost when they were made."""
+
+    def __init__(self, name: str, encoder: Encoder, folder: Path | None = None) -> None:
+        self._folder = (folder or cache_home()) / f"{name}-{encoder.fingerprint[:12]}"
+        self._encoder = encoder
+        self.seconds: dict[str, float] = {}
+
+    def encoded(self, part: str, texts: list[str], progress: Progress | None = None) -> Floats:
+        """The embeddings of the texts (n, h), from the cache or made now and kept there."""
+        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+        file, cost = (self._folder / f"{part}-{digest}.{kind}" for kind in ("npy", "seconds"))
+        if not (file.exists() and cost.exists()):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._make(file, cost, texts, progress)
+        self.seconds[f"encode {part}"] = float(cost.read_text())
+        found: Floats = np.load(file)
+        if progress is not None and texts:
+            progress(len(texts), len(texts))
+        return found
+
+    def _make(self, file: Path, cost: Path, texts: list[str], progress: Progress | None) -> None:
+        """Encode in chunks, each kept when it is done, then join them."""
+        chunks = file.with_suffix(".chunks")
+        chunks.mkdir(exist_ok=True)
+        made, seconds = [np.empty((0, self._encoder.dimension), dtype=np.float32)], 0.0
+        for start in range(0, len(texts), CHUNK):
+            chunk, spent = chunks / f"{start}.npy", chunks / f"{start}.seconds"
+            if not (chunk.exists() and spent.exists()):
+                begin = time.perf_counter()
+                rows = self._encoder.encode(texts[start : start + CHUNK], _shifted(progress, start, len(texts)))
+                _save(chunk, rows)
+                _save_text(spent, str(time.perf_counter() - begin))
+            made.append(np.load(chunk))
+            seconds += float(spent.read_text())
+        _save(file, np.concatenate(made))
+        _save_text(cost, str(seconds))
+        shutil.rmtree(chunks)
+
+
+def _save(file: Path, array: Floats) -> None:
+    beside = file.with_suffix(".part.npy")
+    np.save(beside, array)
+    os.replace(beside, file)
+
+
+def _save_text(file: Path, text: str) -> None:
+    beside = file.with_suffix(".part")
+    beside.write_text(text)
+    os.replace(beside, file)
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)

@@ -1,0 +1,110 @@
+"""The pieces of a study: each is computed once, kept as JSON, and never computed again."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from incdsi.errors import InvalidFile, InvalidInput
+
+Progress = Callable[[int, int], None]
+Piece = dict[str, Any]
+STUDY = "study.json"
+PIECES = "pieces"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One piece of a study: its name, how to compute it, and about how many seconds that takes."""
+
+    name: str
+    run: Callable[[Progress], Piece]
+    seconds: float = 1.0
+
+
+class Pieces:
+    """The finished pieces in a folder, one JSON file each; a piece appears whole or not at all.
+
+    `study` is all that figures depend on: a folder that holds another study is refused.
+    """
+
+    def __init__(self, folder: Path | str, study: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self._require_same(json.loads(json.dumps(study)))
+
+    def __contains__(self, name: str) -> bool:
+        return self.path(name).exists()
+
+    def __getitem__(self, name: str) -> Piece:
+        path = self.path(name)
+        try:
+            piece: Piece = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InvalidFile(
+                f"expected a finished piece, found broken JSON ({error}); delete it and run again", path=path
+            ) from error
+        return piece
+
+    def keep(self, name: str, piece: Piece) -> Piece:
+        """Store a piece and hand it back as it will be read."""
+        _write(self.path(name), json.dumps(piece, allow_nan=False))
+        return self[name]
+
+    def path(self, name: str, kind: str = "json") -> Path:
+        """Where a piece is, or an array that belongs to it."""
+        return self.folder / PIECES / f"{name.replace('/', '.').replace(' ', '_')}.{kind}"
+
+    def _require_same(self, study: Mapping[str, Any]) -> None:
+        file = self.folder / STUDY
+        if not file.exists():
+            if (self.folder / PIECES).exists():
+                raise InvalidFile(f"expected {STUDY} beside the pieces, found none; choose another folder", path=file)
+            _write(file, json.dumps(study, indent=1) + "\n")
+            return
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if differing := sorted(key for key in {*found, *study} if found.get(key) != study.get(key)):
+            raise InvalidInput(
+                f"expected {self.folder} to hold the same study, found another {', '.join(differing)}; "
+                "choose another --out or delete it"
+            )
+
+
+def run_tasks(tasks: Sequence[Task], pieces: Pieces, progress: Progress | None = None) -> None:
+    """Run those that are not finished, in order; `progress` counts expected seconds.
+
+    A piece also gets `took`, the seconds it really took.
+    """
+    due = [task for task in tasks if task.name not in pieces]
+    total = max(1, round(sum(task.seconds for task in due)))
+    done = 0.0
+    for task in due:
+        report = _share(progress, done, task.seconds, total)
+        report(0, 1)
+        begin = time.perf_counter()
+        piece = task.run(report)
+        pieces.keep(task.name, {**piece, "took": round(time.perf_counter() - begin, 3)})
+        done += task.seconds
+    if progress is not None:
+        progress(total, total)
+
+
+def _share(progress: Progress | None, before: float, seconds: float, total: int) -> Progress:
+    """A task's own progress as a share of the whole."""
+
+    def report(done: int, of: int) -> None:
+        if progress is not None:
+            progress(min(total, int(before + seconds * done / max(1, of))), total)
+
+    return report
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.part")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
