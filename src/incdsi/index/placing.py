@@ -23,6 +23,7 @@ Method = Literal["general", "paper"]
 Floats = NDArray[np.float32]
 MOST_LEAD = 8.0
 ROUNDS = 20
+MOST_PRESERVED = 64  # queries of one document that others must leave it: the hardest won, and all it was taught
 LOOSER = (1.0, 0.1, 0.01, 0.001)  # of the anchor's weight, tried until a taught query is won
 
 
@@ -241,10 +242,11 @@ class _Batch:
 def _record(draft: Draft, placement: Placement, method: Method) -> Record:
     queries = list(draft.queries)
     if method == "general":
+        preserved = _hardest(draft, placement)
         for number, place_ in enumerate(draft.used):
             queries[place_] = replace(
                 queries[place_],
-                preserved=bool(placement.preserved[number]),
+                preserved=bool(preserved[number]),
                 own_score=float(placement.own_scores[number]),
             )
     return Record(
@@ -254,3 +256,16 @@ def _record(draft: Draft, placement: Placement, method: Method) -> Record:
         queries=tuple(queries),
         row=draft.row,
     )
+
+
+def _hardest(draft: Draft, placement: Placement) -> NDArray[np.bool_]:
+    """Which of the used queries to preserve: at most MOST_PRESERVED of those won, and every taught one of them."""
+    won = placement.preserved
+    if np.count_nonzero(won) <= MOST_PRESERVED:
+        return won
+    leads = np.where(won, placement.own_scores - placement.rivals, np.inf)
+    taught = np.array([draft.queries[place_].taught for place_ in draft.used])
+    leads[taught & won] = -np.inf
+    kept = np.zeros_like(won)
+    kept[np.argsort(leads, kind="stable")[:MOST_PRESERVED]] = True
+    return (kept | taught) & won

@@ -204,7 +204,8 @@ class LocalRows:
             screened[dead[start:stop]] = -np.inf
             doubt = self._vectors.screen.error * float(view.lengths[start:stop].max()) * lengths
             np.maximum(at_least, screened.max(axis=0) - doubt, out=at_least)
-            row, column = np.nonzero(screened >= (at_least - doubt).astype(np.float32))
+            likely = np.flatnonzero(screened >= (at_least - doubt).astype(np.float32))
+            row, column = np.divmod(likely, screened.shape[1])
             doubtful_slots.append(row + start)
             doubtful_queries.append(column)
             uppers.append(screened[row, column] + doubt[column])

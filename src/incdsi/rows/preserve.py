@@ -110,7 +110,7 @@ class Ceilings:
         for start, slack in self._slack(vectors.astype(np.float32)):
             if thresholds is None:
                 thresholds = _quantile(slack, limit / len(self))
-            row, column = np.nonzero(slack <= thresholds)
+            row, column = np.divmod(np.flatnonzero(slack <= thresholds), slack.shape[1])  # much faster than nonzero
             rows.append(row + start)
             columns.append(column)
             slacks.append(slack[row, column])

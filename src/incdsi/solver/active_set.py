@@ -22,7 +22,10 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
 from incdsi.solver.threads import all_threads, one_thread
 
-FIRST_LIMIT = 64  # rows asked for in the first pass; twice as many in each that follows
+FIRST_LIMIT = 512  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
+NEXT_LIMIT = 128  # in the second, which mostly proves; twice as many in each that follows
+AT_ONCE = 32  # rows taken in before minimising again: the worst, which mostly cure the others
+RING_BYTES = 64 << 20  # rows near violation that are held at a time
 NO_RIVAL = -1e30  # the score to beat when nothing is indexed
 TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is known
 
@@ -108,14 +111,15 @@ def solve_many(
 
 def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
     """Minimise each search over all preserve rows; those not proved yet share each pass."""
-    limit = FIRST_LIMIT
     while pending := [search for search in searches if not search.settled]:
-        vectors = np.stack([search.vector for search in pending])
-        with all_threads():
-            nearest = preserve.nearest(vectors, limit)
-        for search, near in zip(pending, nearest, strict=True):
-            search.look(near)
-        limit *= 2
+        limit = max(search.limit for search in pending)
+        room = max(RING_BYTES // (4 * limit * len(pending[0].vector)), 1)
+        for start in range(0, len(pending), room):
+            group = pending[start : start + room]
+            with all_threads():
+                nearest = preserve.nearest(np.stack([search.vector for search in group]), limit)
+            for search, near in zip(group, nearest, strict=True):
+                search.look(near)
 
 
 def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> None:
@@ -191,7 +195,7 @@ class _Search:
             weights.anchor,
         )
         self._taken: list[int] = []
-        self._near: list[Ring] = []
+        self._ring: Ring | None = None
         self._passes = 0
         self._finished = True
         self._centre, self._radius = self._small.anchor, -np.inf
@@ -203,33 +207,42 @@ class _Search:
         """Whether no row that was never seen near can be violated at the vector, or it is given up."""
         return not self._finished or bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
 
+    @property
+    def limit(self) -> int:
+        """How many rows the next pass should find: enough that some are not violated."""
+        if self._passes == 0:
+            return FIRST_LIMIT
+        return max(NEXT_LIMIT << (self._passes - 1), 2 * len(self._taken))
+
     def look(self, near: Nearest) -> None:
-        """Minimise over the rows a pass over all of them found nearest, and those seen before."""
+        """Minimise over the rows a pass over all of them found nearest; it proves all that earlier ones did."""
         self._passes += 1
         self._centre, self._radius = self.vector, near.radius
-        self._near.append(Ring(near))
+        self._ring = Ring(near, self._taken)
         self.minimise_among_near()
 
     def take_in(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> bool:
         """Minimise over these violated rows too; False if they all were in the small problem."""
-        taken = set(self._taken)
         if not self._finished:
             return False
-        new = [place for place, index in enumerate(indices.tolist()) if index not in taken]
-        if not new:
+        new = np.flatnonzero(~np.isin(indices, self._taken))
+        if len(new) == 0:
             return False
-        self._taken += indices[new].tolist()
-        self._small.extend(rows[new].astype(np.float64), ceilings[new], self._preserve_weight)
-        self._minimise()
+        self._take(indices[new], rows[new], ceilings[new])
         return True
 
     def minimise_among_near(self) -> None:
-        """Minimise over every row seen near violation so far."""
-        grew = True
-        while grew:
-            grew = False
-            for ring in self._near:
-                grew |= self.take_in(*ring.violated(self.vector))
+        """Minimise over every row that the last pass saw near violation."""
+        while self._ring is not None and self._finished:
+            worst = self._ring.worst(self.vector, AT_ONCE)
+            if len(worst[0]) == 0:
+                break
+            self._take(*worst)
+
+    def _take(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> None:
+        self._taken += indices.tolist()
+        self._small.extend(rows.astype(np.float64), ceilings, self._preserve_weight)
+        self._minimise()
 
     def raise_floors(self, floors: NDArray[np.float64]) -> None:
         """Put the floors where they are now and minimise again if that is elsewhere."""

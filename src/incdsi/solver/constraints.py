@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,16 +51,22 @@ class DenseRows:
 
 
 class Ring:
-    """Rows seen near violation, kept in their own precision."""
+    """Rows seen near violation, kept in their own precision; each is given out once."""
 
-    def __init__(self, near: Nearest) -> None:
+    def __init__(self, near: Nearest, taken: Sequence[int] = ()) -> None:
         self._near = near
         lengths = np.sqrt(np.einsum("ij,ij->i", near.rows, near.rows))
         self._doubts = product_error(near.rows.dtype, near.rows.shape[1]) * lengths
+        self._ceilings = near.ceilings.copy()
+        self._ceilings[np.isin(near.indices, taken)] = np.inf
 
-    def violated(self, vector: NDArray[np.float64]) -> tuple[NDArray[np.intp], Array, NDArray[np.float64]]:
-        """Indices, rows and ceilings of those violated at the vector, and of those too near to tell."""
+    def worst(self, vector: NDArray[np.float64], most: int) -> tuple[NDArray[np.intp], Array, NDArray[np.float64]]:
+        """Indices, rows and ceilings of those most violated at the vector, those too near to tell included."""
         near = self._near
         scores = near.rows @ vector.astype(near.rows.dtype)
-        chosen = np.flatnonzero(scores + self._doubts * np.linalg.norm(vector) > near.ceilings)
+        over = scores + self._doubts * np.linalg.norm(vector) - self._ceilings
+        chosen = np.flatnonzero(over > 0)
+        if len(chosen) > most:
+            chosen = chosen[np.argpartition(-over[chosen], most)[:most]]
+        self._ceilings[chosen] = np.inf
         return near.indices[chosen], near.rows[chosen], near.ceilings[chosen]
