@@ -34,6 +34,7 @@ class HingeProblem:
         self.anchor = anchor
         self.anchor_weight = anchor_weight
         self._pull = anchor_weight
+        self._at_anchor: Vector = rows @ anchor
         self._gram: Matrix = np.empty((0, 0))
         self._known = 0
 
@@ -42,6 +43,7 @@ class HingeProblem:
         self.rows = np.concatenate([self.rows, rows])
         self.bounds = np.concatenate([self.bounds, bounds])
         self.weights = np.concatenate([self.weights, np.full(len(rows), weight)])
+        self._at_anchor = np.concatenate([self._at_anchor, rows @ self.anchor])
 
     def excess(self, vector: Vector) -> Vector:
         """a_i.v - b_i, positive where violated."""
@@ -129,8 +131,8 @@ class HingeProblem:
         ridge = self._pull / self.weights[chosen]
         gram = self._products(chosen)
         doubtful = _poorly_conditioned(ridge, gram)
-        gram[np.diag_indices_from(gram)] += ridge
-        right = rows @ self.anchor - self.bounds[chosen]
+        gram.flat[:: len(chosen) + 1] += ridge
+        right = self._at_anchor[chosen] - self.bounds[chosen]
         return self.anchor - _solve_refined(gram, right) @ rows, doubtful
 
     def _products(self, chosen: NDArray[np.intp]) -> Matrix:
@@ -156,8 +158,8 @@ class HingeProblem:
         weighted = rows * self.weights[chosen, None]
         system = rows.T @ weighted
         doubtful = _poorly_conditioned(np.array([self._pull]), system)
-        system[np.diag_indices_from(system)] += self._pull
-        right = (self.bounds[chosen] - rows @ self.anchor) @ weighted
+        system.flat[:: len(system) + 1] += self._pull
+        right = (self.bounds[chosen] - self._at_anchor[chosen]) @ weighted
         return self.anchor + _solve_refined(system, right), doubtful
 
     def _stable_dual(self, chosen: NDArray[np.intp]) -> Vector:
@@ -167,7 +169,7 @@ class HingeProblem:
         root = np.sqrt(self._pull)
         stacked = np.concatenate([rows.T / root, np.diag(1 / np.sqrt(self.weights[chosen]))])
         q, r = np.linalg.qr(stacked)
-        shortest = q @ np.linalg.solve(r.T, self.bounds[chosen] - rows @ self.anchor)
+        shortest = q @ np.linalg.solve(r.T, self.bounds[chosen] - self._at_anchor[chosen])
         return np.asarray(self.anchor + shortest[: len(self.anchor)] / root)
 
     def _stable_primal(self, chosen: NDArray[np.intp]) -> Vector:
@@ -176,7 +178,7 @@ class HingeProblem:
         root = np.sqrt(self.weights[chosen])
         rows = self.rows[chosen]
         stacked = np.concatenate([root[:, None] * rows, np.sqrt(self._pull) * np.eye(h)])
-        right = np.concatenate([root * (self.bounds[chosen] - rows @ self.anchor), np.zeros(h)])
+        right = np.concatenate([root * (self.bounds[chosen] - self._at_anchor[chosen]), np.zeros(h)])
         q, r = np.linalg.qr(stacked)
         shift = np.linalg.solve(r, right @ q)
         shift = shift + np.linalg.solve(r, (right - stacked @ shift) @ q)
@@ -193,7 +195,7 @@ class HingeProblem:
 
         with np.errstate(divide="ignore", invalid="ignore"):
             kinks = -excess / change
-        kinks = np.unique(kinks[(kinks > 0) & (kinks < 1)])
+        kinks = np.sort(kinks[(kinks > 0) & (kinks < 1)])
         corners = np.concatenate([[0.0], kinks, [1.0]])
         low, high = 0, len(corners) - 1
         if slope(1.0) <= 0:
