@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,37 @@ def ranks_among(vectors: Floats, queries: Floats, owners: NDArray[np.intp]) -> R
         for start in range(0, len(queries), BLOCK)
     ]
     return np.concatenate(blocks) if blocks else np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Where each query's document stands among the old vectors: its rank and score (b,), worked out once.
+
+    Old vectors never change, so after additions only the new ones are to be scored.
+    """
+
+    queries: Floats
+    ranks: Ranks
+    own_scores: Floats
+
+    @classmethod
+    def of(cls, vectors: Floats, queries: Floats, owners: NDArray[np.intp]) -> Standing:
+        """Among vectors (n, h): queries (b, h), owners (b,)."""
+        own = np.einsum("ij,ij->i", queries, vectors[owners])
+        return cls(queries, ranks_among(vectors, queries, owners), own)
+
+    def after(self, added: Floats) -> Ranks:
+        """The rank of each query's document among the old vectors and the added ones (m, h)."""
+        result = self.ranks.copy()
+        for start in range(0, len(self.queries), BLOCK):
+            part = slice(start, start + BLOCK)
+            ahead = self.queries[part] @ added.T >= (self.own_scores[part] - self._doubt(part))[:, None]
+            result[part] += ahead.sum(axis=1)
+        return result
+
+    def _doubt(self, part: slice) -> Floats:
+        """What rounding may take from a score that is truly tied."""
+        return np.asarray(4 * np.finfo(np.float32).eps * np.abs(self.own_scores[part]), dtype=np.float32)
 
 
 def run_of(
