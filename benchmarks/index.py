@@ -283,10 +283,10 @@ def _watch_tuning(index: Index) -> list[float]:
     seconds: list[float] = []
     tune = index._tune_if_due
 
-    def watched() -> None:
+    def watched(*arguments: Any) -> None:
         begin = time.perf_counter()
         say("tuning, if it is due")
-        tune()
+        tune(*arguments)
         seconds.append(time.perf_counter() - begin)
 
     index._tune_if_due = watched  # type: ignore[method-assign]
