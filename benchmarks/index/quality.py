@@ -1,0 +1,80 @@
+"""How well an index finds, beside retraining, dense search and BM25."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.index.adding import fill
+from benchmarks.index.run import MODES, Floats, Ranks, Result, Run, say
+from benchmarks.real import RealData
+from incdsi import Index
+from incdsi.index.quality import Quality
+from incdsi.search import fuse
+
+
+def quality_squad(run: Run) -> Result:
+    """From empty in random order, weights it tuned itself, against retraining on all, dense and BM25."""
+    from benchmarks.stage1 import trained  # brings torch
+
+    data = run.data("squad_plus")
+    filling, ranks = _filled_ranks(run, data, "quality-squad", tuning=True)
+    say("quality: retraining on everything")
+    ranks["retrained"] = _ranks(trained(data, "frozen").vectors, data.test.embeddings, data.test.owners)
+    pairs = [("learned", "retrained"), ("learned", "dense")]
+    pairs += [("fused", other) for other in ("lexical", "dense", "learned")]
+    return {"fill": filling, **_compared(ranks, pairs)}
+
+
+def quality_nq(run: Run) -> Result:
+    """From empty in random order with the weights an index starts with, where most queries are generated."""
+    data = run.data("nq_passages")
+    filling, ranks = _filled_ranks(run, data, "quality-nq", tuning=False)
+    return {"fill": filling, **_compared(ranks, [("learned", "dense"), ("fused", "lexical"), ("fused", "learned")])}
+
+
+def _filled_ranks(run: Run, data: RealData, name: str, *, tuning: bool) -> tuple[Result, dict[str, Ranks]]:
+    order = np.random.default_rng(0).permutation(len(data.documents))
+    index, filling = fill(run.folder / name, data, order, tuning=tuning)
+    say(f"quality: {len(data.test.texts)} questions")
+    ranks = _index_ranks(index, data)
+    index.close()
+    ranks["dense"] = _ranks(data.embeddings, data.test.embeddings, data.test.owners)
+    return filling, ranks
+
+
+def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
+    """The right document's rank for each test question by mode; as `search` scores, but questions together."""
+    live, weight = index._live, index._settings.lexical_weight
+    slots = np.flatnonzero(live.rows.alive)
+    place = {id: number for number, id in enumerate(index._store.ids(live.store_rows(slots).tolist()))}
+    right = np.array([place[data.documents[owner].id] for owner in data.test.owners])
+    vectors, everything = live.rows.vectors(slots), np.ones(len(slots), dtype=bool)
+    ranks = {mode: np.empty(len(right), dtype=np.intp) for mode in MODES}
+    for start in range(0, len(right), 256):
+        learned = data.test.embeddings[start : start + 256] @ vectors.T
+        for number, scores in enumerate(learned, start=start):
+            lexical = live.lexical.scores(data.test.texts[number], len(live.rows.alive))[slots]
+            ways = (scores, lexical, fuse(scores, lexical, everything, weight))
+            for mode, way in zip(MODES, ways, strict=True):
+                ranks[mode][number] = np.count_nonzero(way >= way[right[number]])
+    return ranks
+
+
+def _ranks(vectors: Floats, questions: Floats, right: Ranks) -> Ranks:
+    """The rank of each question's document; a tie counts against it."""
+    ranks = np.empty(len(right), dtype=np.intp)
+    for start in range(0, len(right), 256):
+        scores = questions[start : start + 256] @ vectors.T
+        own = np.take_along_axis(scores, right[start : start + 256, None], axis=1)
+        ranks[start : start + 256] = np.count_nonzero(scores >= own, axis=1)
+    return ranks
+
+
+def _compared(ranks: dict[str, Ranks], pairs: list[tuple[str, str]]) -> Result:
+    """Quality by way of searching, and differences of H@1 with their standard errors, question by question."""
+    differences = {}
+    for left, right in pairs:
+        each = 100.0 * ((ranks[left] == 1).astype(float) - (ranks[right] == 1))
+        error = float(each.std() / np.sqrt(len(each)))
+        differences[f"{left} - {right}"] = {"h@1": float(each.mean()), "standard_error": error, "n": len(each)}
+    return {"quality": {way: Quality.of(some).to_json() for way, some in ranks.items()}, "differences": differences}

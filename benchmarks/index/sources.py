@@ -1,0 +1,151 @@
+"""Documents, questions and encoders: real ones with embeddings made before, synthetic ones with a toy."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.index.run import WARM, Floats, Size
+from benchmarks.machine import SHARED_DATA
+from benchmarks.real import RealData
+from incdsi import Document
+from incdsi.text.encoders import Encoder
+
+
+class Watched:
+    """An encoder, and the seconds spent in it."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+        self.dimension = encoder.dimension
+        self.fingerprint = encoder.fingerprint
+        self.seconds = 0.0
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+        begin = time.perf_counter()
+        embeddings = self.encoder.encode(texts, progress)
+        self.seconds += time.perf_counter() - begin
+        return embeddings
+
+
+class Known:
+    """The embeddings of a real set, looked up by text; what is not among them is encoded, and counted."""
+
+    def __init__(self, data: RealData) -> None:
+        self.encoder = data.encoder
+        self.dimension = data.encoder.dimension
+        self.fingerprint = data.encoder.fingerprint
+        self.encoded = 0
+        contents = [document.content for document in data.documents]
+        made = [(contents, data.embeddings), *((some.texts, some.embeddings) for some in (data.train, data.spans))]
+        self._known = {_key(text): row for texts, rows in made for text, row in zip(texts, rows, strict=True)}
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+        missing = {key: text for text in texts if (key := _key(text)) not in self._known}
+        if missing:
+            self.encoded += len(missing)
+            self._known.update(zip(missing, self.encoder.encode(list(missing.values()), progress), strict=True))
+        found = [self._known[_key(text)] for text in texts]
+        return np.stack(found) if found else np.empty((0, self.dimension), dtype=np.float32)
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split())
+
+
+class Toy:
+    """Unit vectors in clusters of about 50 documents; a text's first word, d<number>, says which document."""
+
+    dimension = 384
+    fingerprint = hashlib.sha256(b"incdsi benchmarks: toy encoder 1").hexdigest()
+
+    def __init__(self, documents: int) -> None:
+        clusters = max(documents // 50, 1)
+        self._centres = np.random.default_rng(0).standard_normal((clusters, self.dimension), dtype=np.float32)
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for place, text in enumerate(texts):
+            number = int(text.split(maxsplit=1)[0][1:])
+            own, noise = self._normal(number), self._normal(zlib.crc32(text.encode()))
+            rows[place] = self._centres[number % len(self._centres)] + 0.7 * own + 0.4 * noise
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
+
+    def _normal(self, seed: int) -> Floats:
+        return np.random.default_rng(seed).standard_normal(self.dimension, dtype=np.float32)
+
+
+def synthetic(start: int, count: int) -> list[Document]:
+    """Documents of 20 words, frequent and rare ones as in a language, numbered from `start`."""
+    odds = 1 / (10 + np.arange(20_000))
+    drawn = np.random.default_rng(start).choice(len(odds), size=(count, 20), p=odds / odds.sum())
+    return [
+        Document(id=str(number), text=" ".join([f"d{number}", *(f"w{word}" for word in words)]))
+        for number, words in enumerate(drawn.tolist(), start=start)
+    ]
+
+
+def one_query(document: Document) -> list[str]:
+    """The generator of synthetic indexes: the document's number and five of its words."""
+    return [" ".join(document.text.split()[:6])]
+
+
+def asked_for(document: Document) -> str:
+    """A question for a synthetic document with words its generated query has not."""
+    words = document.text.split()
+    return " ".join([words[0], *words[10:15]])
+
+
+def questions_of(data: RealData) -> dict[str, list[str]]:
+    """The train questions by document id."""
+    asked: dict[str, list[str]] = {document.id: [] for document in data.documents}
+    for text, owner in zip(data.train.texts, data.train.owners, strict=True):
+        asked[data.documents[owner].id].append(text)
+    return asked
+
+
+def test_texts(data: RealData, size: Size) -> list[str]:
+    """The test questions to time, the same for every system."""
+    chosen = np.random.default_rng(1).permutation(len(data.test.texts))[: WARM + size.searches]
+    return [data.test.texts[place] for place in chosen]
+
+
+def cut_sets(folder: Path, documents: int) -> None:
+    """The first documents of each real set with their questions, for a small run."""
+    for name in ("squad_plus", "nq_passages"):
+        source, target = SHARED_DATA / name, folder / name
+        target.mkdir()
+        kept: set[str] = set()
+        with gzip.open(source / "docs.jsonl.gz", "rt") as lines, gzip.open(target / "docs.jsonl.gz", "wt") as out:
+            for line in islice(lines, documents):
+                kept.add(json.loads(line)["id"])
+                out.write(line)
+        with gzip.open(source / "queries.jsonl.gz", "rt") as lines, gzip.open(target / "queries.jsonl.gz", "wt") as out:
+            out.writelines(line for line in lines if json.loads(line)["doc_id"] in kept)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A real set in random order: what is there before, what comes in a batch, what comes one by one."""
+
+    filled: NDArray[np.intp]
+    batch: NDArray[np.intp]
+    warm: NDArray[np.intp]
+    singles: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, data: RealData, size: Size) -> Shares:
+        order = np.random.default_rng(0).permutation(len(data.documents))
+        ends = len(order) - np.cumsum([size.singles, WARM, size.batch])
+        return cls(*np.split(order, ends[::-1]))
