@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index clean
+.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server browser repro clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -29,13 +29,19 @@ format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint  ## lint, types and the fast tests
+# Debian's chromium, where one may install it; without it the browser tests skip, with a reason.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
+
+test: lint browser  ## lint, types and the fast tests
 	$(BIN)/pytest -m "not slow"
 
-test-all: lint  ## everything, also what takes minutes
+test-all: lint browser  ## everything, also what takes minutes
 	$(BIN)/pytest
 
-bench: bench-solver bench-encoding bench-stage1 bench-index  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index bench-server  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
@@ -48,6 +54,13 @@ bench-stage1: $(READY)  ## every way to the first document vectors, on real ques
 
 bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chroma
 	$(BIN)/python -m benchmarks.index
+
+bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
+	$(BIN)/python -m benchmarks.server
+
+repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in docs/results/
+	$(BIN)/incdsi repro squad --out docs/results/squad
+	$(BIN)/incdsi repro nq-passages --out docs/results/nq-passages
 
 $(VENV)/.peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch faiss-cpu chromadb
