@@ -47,3 +47,9 @@ def string(row: Mapping[str, Any], *names: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"expected a field {' or '.join(map(repr, names))} with a text, found {value!r:.60}")
     return value
+
+
+def numbered(query_id: str, seen: dict[str, int]) -> str:
+    """The id for the first document of a query, "q+2" for the second; `seen` counts them."""
+    seen[query_id] = seen.get(query_id, 0) + 1
+    return query_id if seen[query_id] == 1 else f"{query_id}+{seen[query_id]}"
