@@ -158,43 +158,50 @@ class EmbeddingCache:
         """The embeddings of the texts (n, h), from the cache or made now and kept there."""
         digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
         file, cost = (self._folder / f"{part}-{digest}.{kind}" for kind in ("npy", "seconds"))
-        if not (file.exists() and cost.exists()):
+        found = _loaded(file, cost, (len(texts), self._encoder.dimension))
+        if found is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._make(file, cost, texts, progress)
-        self.seconds[f"encode {part}"] = float(cost.read_text())
-        found: Floats = np.load(file)
+            found = self._made(file, cost, texts, progress)
+        rows, self.seconds[f"encode {part}"] = found
         if progress is not None and texts:
             progress(len(texts), len(texts))
-        return found
+        return rows
 
-    def _make(self, file: Path, cost: Path, texts: list[str], progress: Progress | None) -> None:
-        """Encode in chunks, each kept when it is done, then join them."""
+    def _made(self, file: Path, cost: Path, texts: list[str], progress: Progress | None) -> tuple[Floats, float]:
+        """Encode in chunks, each kept when it is done, then join them; rows and seconds."""
         chunks = file.with_suffix(".chunks")
         chunks.mkdir(exist_ok=True)
         made, seconds = [np.empty((0, self._encoder.dimension), dtype=np.float32)], 0.0
         for start in range(0, len(texts), CHUNK):
+            some = texts[start : start + CHUNK]
             chunk, spent = chunks / f"{start}.npy", chunks / f"{start}.seconds"
-            if not (chunk.exists() and spent.exists()):
+            kept = _loaded(chunk, spent, (len(some), self._encoder.dimension))
+            if kept is None:
                 begin = time.perf_counter()
-                rows = self._encoder.encode(texts[start : start + CHUNK], _shifted(progress, start, len(texts)))
-                _save(chunk, rows)
-                _save_text(spent, str(time.perf_counter() - begin))
-            made.append(np.load(chunk))
-            seconds += float(spent.read_text())
-        _save(file, np.concatenate(made))
-        _save_text(cost, str(seconds))
+                rows = self._encoder.encode(some, _shifted(progress, start, len(texts)))
+                kept = rows, time.perf_counter() - begin
+                _keep(chunk, spent, *kept)
+            made.append(kept[0])
+            seconds += kept[1]
+        joined = np.concatenate(made)
+        _keep(file, cost, joined, seconds)
         shutil.rmtree(chunks)
+        return joined, seconds
 
 
-def _save(file: Path, array: Floats) -> None:
+def _loaded(file: Path, cost: Path, shape: tuple[int, int]) -> tuple[Floats, float] | None:
+    """Rows and the seconds they cost, or None where they are missing or damaged."""
+    try:
+        rows, seconds = np.load(file), float(cost.read_text())
+    except (OSError, ValueError, EOFError):
+        return None
+    return (rows, seconds) if rows.shape == shape and rows.dtype == np.float32 else None
+
+
+def _keep(file: Path, cost: Path, rows: Floats, seconds: float) -> None:
     beside = file.with_suffix(".part.npy")
-    np.save(beside, array)
-    os.replace(beside, file)
-
-
-def _save_text(file: Path, text: str) -> None:
-    beside = file.with_suffix(".part")
-    beside.write_text(text)
+    np.save(beside, rows)
+    cost.write_text(str(seconds))
     os.replace(beside, file)
 
 
