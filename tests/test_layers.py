@@ -11,10 +11,11 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "incdsi"
 LAYERS = [
-    {"cli", "server", "demo"},
+    {"cli"},
+    {"server", "demo"},
     {"training", "evaluation", "baselines"},
     {"index"},
-    {"search"},
+    {"search", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers"},
     {"documents", "hyperparameters", "preserve"},
     {"errors"},

@@ -60,12 +60,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One search result; `rank` counts from 1."""
+    """One search result; `rank` counts from 1.
+
+    A fused score is the sum of its `learned` and `lexical` parts; by one of them alone the other is None.
+    """
 
     document_id: str
     score: float
     rank: int
     document: Document
+    learned: float | None = None
+    lexical: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

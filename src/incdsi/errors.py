@@ -16,7 +16,15 @@ IncDSIError
 ├── IndexNotFound (FileNotFoundError)    no index in that folder
 ├── UnsupportedFormat (RuntimeError)     an index written by a newer incdsi
 ├── CorruptStore (RuntimeError)          the store is damaged; restore a backup
-└── DiskFull (OSError)                   no room left; nothing of the change was kept
+├── DiskFull (OSError)                   no room left; nothing of the change was kept
+└── ServerError (RuntimeError)           what only a server says
+    ├── ServerUnavailable (ConnectionError)  nobody answers there, or not in time
+    ├── NotAllowed (PermissionError)     no key, a wrong one, or one that may only read
+    ├── Overloaded                       more than the server takes; carries `retry_after`
+    ├── TooLarge (ValueError)            a body, batch or query beyond the server's limit
+    ├── TooSlow (TimeoutError)           the request did not arrive in time
+    ├── KeyReused (ValueError)           an Idempotency-Key that belongs to another request
+    └── NotFound (LookupError)           no such path or method
 
 Wording: what was expected, what was found, what to do.
 """
@@ -106,3 +114,39 @@ class DiskFull(IncDSIError, OSError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.errno = errno.ENOSPC
+
+
+class ServerError(IncDSIError, RuntimeError):
+    """What only a server says."""
+
+
+class ServerUnavailable(ServerError, ConnectionError):
+    """Nobody answers at that address, or not in time; a write may or may not have been taken."""
+
+
+class NotAllowed(ServerError, PermissionError):
+    """No key, a wrong one, or one that may only read."""
+
+
+class Overloaded(ServerError):
+    """More than the server takes; try again after so many seconds."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TooLarge(ServerError, ValueError):
+    """A body, batch or query beyond the server's limit."""
+
+
+class TooSlow(ServerError, TimeoutError):
+    """The request did not arrive in time."""
+
+
+class KeyReused(ServerError, ValueError):
+    """An Idempotency-Key that was used for another request."""
+
+
+class NotFound(ServerError, LookupError):
+    """The server does not know this path, or not with this method."""

@@ -27,9 +27,14 @@ def fuse(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_wei
 
     By score and not by rank: how far a document leads counts.
     """
-    return (1.0 - np.float32(lexical_weight)) * standardised(learned, alive) + np.float32(
-        lexical_weight
-    ) * standardised(lexical, alive)
+    learned_part, lexical_part = parts(learned, lexical, alive, lexical_weight)
+    return learned_part + lexical_part
+
+
+def parts(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_weight: float) -> tuple[Scores, Scores]:
+    """The two weighted scores whose sum is the fused one, (n,) each."""
+    weight = np.float32(lexical_weight)
+    return (1.0 - weight) * standardised(learned, alive), weight * standardised(lexical, alive)
 
 
 def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]:

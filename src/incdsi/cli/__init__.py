@@ -4,6 +4,7 @@ from incdsi.cli.app import app, main
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
 from incdsi.cli.looking import export, get, info, search, version
+from incdsi.cli.serving import serve
 from incdsi.cli.syncing import sync
 from incdsi.cli.writing import add, delete, teach, update, upsert
 
@@ -19,6 +20,7 @@ __all__ = [
     "main",
     "restore",
     "search",
+    "serve",
     "sync",
     "teach",
     "train",

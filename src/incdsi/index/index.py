@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import DiskFull, InvalidInput, VersionConflict
+from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, tuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
@@ -28,6 +31,9 @@ from incdsi.store.filters import Where
 from incdsi.store.transaction import Transaction
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans
+
+if TYPE_CHECKING:
+    from incdsi.client import RemoteIndex
 
 Progress = Callable[[int, int], None]
 BATCH = 128  # documents solved and committed together
@@ -119,9 +125,19 @@ class Index:
 
     @classmethod
     def open(
-        cls, path: Path | str, encoder: Encoder | str | Path | None = None, *, generator: Generator | None = None
+        cls,
+        path: Path | str,
+        encoder: Encoder | str | Path | None = None,
+        *,
+        generator: Generator | None = None,
+        key: str | None = None,
     ) -> Self:
-        """The index in a folder, for searching and, while no other process does, for writing."""
+        """The index in a folder, for searching and, while no other process does, for writing.
+
+        An http(s) address gives the same verbs over the wire; `key` is the server's, or that in INCDSI_KEY.
+        """
+        if str(path).startswith(("http://", "https://")):
+            return cast(Self, _remote(str(path), key, encoder, generator))
         store = Store.open(path, writer=False)
         try:
             settings = stored_settings(store)
@@ -178,12 +194,33 @@ class Index:
         for record in self._store.changes(0).upserts:
             yield record.document
 
-    def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
-        """The k best documents for a text; `where` filters on metadata before they are chosen."""
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        where: Where | None = None,
+        mode: str = "fused",
+        *,
+        watch: Stopwatch | None = None,
+    ) -> list[Hit]:
+        """The k best documents for a text; `where` filters on metadata before they are chosen.
+
+        `watch` is told the seconds of each step.
+        """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"expected a query of at least one character, found {text!r}")
         readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
-        return self._current().search(self._store, readable, k, where, check_mode(mode))
+        return self._current().search(self._store, readable, k, where, check_mode(mode), watch or Stopwatch())
+
+    def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
+        """All ids and their document vectors, (n, h), as of now."""
+        live = self._current().live
+        while True:
+            slots = np.flatnonzero(live.rows.alive)
+            try:
+                return self._store.ids(live.store_rows(slots).tolist()), live.rows.vectors(slots)
+            except UnknownDocument:  # one was deleted meanwhile
+                live = self._current().live
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
@@ -503,6 +540,14 @@ class Index:
 
     def _write_base(self) -> None:
         self._store.write_base(self._live.to_arrays(), self._live.sequence)
+
+
+def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:
+    from incdsi.client import RemoteIndex
+
+    if any(one is not None for one in here):
+        raise InvalidInput("expected a server to use its own encoder and generator, found one given; leave it out")
+    return RemoteIndex(url, key=key, read_info=Info.from_json)
 
 
 def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 
-from incdsi.hyperparameters import Hyperparameters
+from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.index import tuning
 from incdsi.index.live import Live, preserve_nothing
 from incdsi.index.placing import Method
@@ -54,6 +54,20 @@ class Info:
             version=version,
             quality=quality(records, settings),
         )
+
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the inverse of `from_json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """From plain values, others than its own ignored."""
+        own = {field.name: plain[field.name] for field in fields(cls)}
+        how = own["hyperparameters"]
+        margins, weights = Margins(**how["margins"]), Weights(**how["weights"])
+        own["hyperparameters"] = Hyperparameters(margins=margins, weights=weights, anchor_scale=how["anchor_scale"])
+        return cls(**{**own, "quality": {name: Quality(**one) for name, one in own["quality"].items()}})
 
 
 def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:

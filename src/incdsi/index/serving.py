@@ -13,8 +13,9 @@ from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
+from incdsi.index.placing import Stopwatch
 from incdsi.index.settings import KEY, Settings
-from incdsi.search import Mode, fuse, rank
+from incdsi.search import Mode, parts, rank
 from incdsi.store import Store
 from incdsi.store.filters import Where
 from incdsi.text.encoders import Encoder
@@ -31,6 +32,26 @@ def stored_settings(store: Store) -> Settings:
 def preserve_by(settings: Settings) -> Preserve:
     """How the preserve rows of a record are made under these settings."""
     return preserve_won if settings.method == "general" else preserve_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scored:
+    """A score for every slot (n,) with the parts that made it, and which slots hold a document."""
+
+    total: NDArray[np.float32]
+    alive: NDArray[np.bool_]
+    learned: NDArray[np.float32] | None
+    lexical: NDArray[np.float32] | None
+
+    def hit(self, slot: np.intp, number: int, document: Document) -> Hit:
+        return Hit(
+            document_id=document.id,
+            score=float(self.total[slot]),
+            rank=number,
+            document=document,
+            learned=None if self.learned is None else float(self.learned[slot]),
+            lexical=None if self.lexical is None else float(self.lexical[slot]),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,35 +73,47 @@ class Serving:
             if stored_settings(store).fingerprint == settings.fingerprint:
                 return cls(settings=settings, encoder=encoder, live=live)
 
-    def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode) -> list[Hit]:
+    def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode, watch: Stopwatch) -> list[Hit]:
         """The k best documents for a text, read from the store."""
-        scores, alive = self._scores(text, mode)
-        allowed = alive if where is None else alive & self.live.among(store.filter_rows(where), len(alive))
-        while True:
-            slots = rank(scores, allowed, k)
-            documents = _documents(store, self.live.store_rows(slots).tolist())
-            gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
-            if not gone:
-                break
-            allowed = allowed.copy()
-            allowed[gone] = False
+        scores = self._scores(text, mode, watch)
+        allowed = scores.alive
+        with watch.step("filter"):
+            if where is not None:
+                allowed = allowed & self.live.among(store.filter_rows(where), len(allowed))
+        with watch.step("read"):
+            while True:
+                slots = rank(scores.total, allowed, k)
+                documents = _documents(store, self.live.store_rows(slots).tolist())
+                gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
+                if not gone:
+                    break
+                allowed = allowed.copy()
+                allowed[gone] = False
         return [
-            Hit(document_id=document.id, score=float(scores[slot]), rank=number, document=document)
+            scores.hit(slot, number, document)
             for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
             if document is not None
         ]
 
-    def _scores(self, text: str, mode: Mode) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Every slot's score, and which slots hold a document."""
+    def _scores(self, text: str, mode: Mode, watch: Stopwatch) -> Scored:
+        """Every slot's score."""
         if mode == "lexical":
-            alive = self.live.rows.alive
-            return self.live.lexical.scores(text, len(alive)), alive
-        learned = self.live.rows.scores(self.encoder.encode([text])[0])
-        alive = np.isfinite(learned)
+            with watch.step("lexical"):
+                alive = self.live.rows.alive
+                lexical = self.live.lexical.scores(text, len(alive))
+            return Scored(total=lexical, alive=alive, learned=None, lexical=lexical)
+        with watch.step("encode"):
+            embedding = self.encoder.encode([text])[0]
+        with watch.step("learned"):
+            learned = self.live.rows.scores(embedding)
+            alive = np.isfinite(learned)
         if mode == "learned":
-            return learned, alive
-        lexical = self.live.lexical.scores(text, len(learned))
-        return fuse(learned, lexical, alive, self.settings.lexical_weight), alive
+            return Scored(total=learned, alive=alive, learned=learned, lexical=None)
+        with watch.step("lexical"):
+            lexical = self.live.lexical.scores(text, len(learned))
+        with watch.step("fuse"):
+            first, second = parts(learned, lexical, alive, self.settings.lexical_weight)
+            return Scored(total=first + second, alive=alive, learned=first, lexical=second)
 
 
 def _documents(store: Store, rows: Sequence[int]) -> Sequence[Document | None]:

@@ -220,6 +220,7 @@ class InfoOut(Answer):
     tuning: bool
     version: int
     quality: dict[str, QualityOut]
+    last_tuning: dict[str, Any] | None = None
     incdsi: str
     access: Literal["write", "read"]
     limits: dict[str, float]
@@ -284,6 +285,14 @@ class Figures(Answer):
     p50_search_ms: float | None
     quality: list[QualityPoint]
     advice: str | None
+
+
+class VersionOut(Answer):
+    """How many documents there are, and how often the index has changed."""
+
+    documents: int
+    version: int
+    incdsi: str
 
 
 class Health(Answer):

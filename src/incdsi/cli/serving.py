@@ -1,0 +1,91 @@
+"""serve: the index over HTTP, with its page."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incdsi.cli import output
+from incdsi.cli.app import app
+from incdsi.cli.opening import open_or_create
+from incdsi.cli.options import AsJson, EncoderName, Quiet
+from incdsi.cli.progress import progress
+from incdsi.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from incdsi.index import Index
+    from incdsi.server.settings import ServerSettings
+
+DEMO_DOCUMENTS = 600
+
+
+@app.command()
+def serve(
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", "-i", help="Folder of the index, made when it is not there.", show_default=False),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="TOML with settings.", show_default=False)
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1.", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 7799, 0 for a free one.", show_default=False)] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve a small index of Python's own documentation.")] = False,
+    encoder: EncoderName = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer HTTP requests, with a page to search, add and teach.
+
+    Flags go before INCDSI_* in the environment, and those before the TOML file. Keys are set by INCDSI_KEY and
+    INCDSI_READ_KEY or in the file. Ctrl-C finishes what was accepted and stops.
+
+    \b
+    Examples:
+      incdsi serve --index shop
+      incdsi serve --demo
+      INCDSI_KEY=... incdsi serve --index shop --host 0.0.0.0 --port 80
+    """
+    settings_of, serve_index = _server()
+    given: dict[str, Any] = {"index": index, "host": host, "port": port}
+    flags = {name: value for name, value in given.items() if value is not None}
+    with ExitStack() as stack:
+        if demo:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incdsi-demo-"))
+            flags["index"] = Path(folder) / "index"
+        settings = settings_of(config, flags)
+        opened = stack.enter_context(open_or_create(settings.index, encoder, None))
+        if demo:
+            _fill(opened, quiet)
+        serve_index(opened, settings, lambda address: _say(address, settings, as_json, quiet))
+
+
+def _server() -> tuple[Any, Any]:
+    try:
+        from incdsi.server.run import serve
+        from incdsi.server.settings import ServerSettings
+    except ImportError as error:
+        raise MissingExtra(
+            f"expected the server's packages, found {error.name} missing; run: pip install 'incdsi[server]'"
+        ) from error
+    return ServerSettings.load, serve
+
+
+def _fill(index: Index, quiet: bool) -> None:
+    from incdsi.demo.corpus import python_documentation
+
+    documents = python_documentation()
+    few = documents[:: max(1, len(documents) // DEMO_DOCUMENTS)]
+    with progress("Filling the demo", hidden=quiet) as report:
+        index.add_many(few, progress=report)
+
+
+def _say(address: str, settings: ServerSettings, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        output.emit({"address": address, "index": str(settings.index), "keys": settings.key is not None})
+    else:
+        output.note(f"Serving {settings.index} on {address} (Ctrl-C stops)", quiet=quiet)

@@ -1,0 +1,61 @@
+"""Addresses, keys and patience: what the clients for threads and for asyncio share."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from incdsi.errors import IncDSIError, InvalidInput, MissingExtra, Overloaded, ServerUnavailable
+
+if TYPE_CHECKING:
+    import httpx2
+
+KEY = "INCDSI_KEY"
+PATIENCE = 10.0  # seconds for which a server that is busy or away is asked again
+FIRST_PAUSE = 0.1
+
+
+def http() -> Any:
+    """The HTTP library; MissingExtra without it."""
+    try:
+        import httpx2
+    except ImportError as error:
+        raise MissingExtra(
+            "expected httpx2 to reach a server, found it not installed; run: pip install 'incdsi[server]'"
+        ) from error
+    return httpx2
+
+
+def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
+    """What a client is made with; refuses a key inside the address, where it would be logged."""
+    library = http()
+    try:
+        address = library.URL(url)
+    except (library.InvalidURL, TypeError) as error:
+        raise InvalidInput(f"expected an address like http://127.0.0.1:7799, found {url!r} ({error})") from error
+    if address.userinfo:
+        raise InvalidInput("expected an address without a name or key in it, found one; give it as `key`")
+    chosen = key if key is not None else os.environ.get(KEY)
+    headers = {"Authorization": f"Bearer {chosen}"} if chosen else {}
+    return {"base_url": str(address).rstrip("/"), "headers": headers, "timeout": library.Timeout(timeout)}
+
+
+def unreachable(error: httpx2.TransportError, url: str) -> ServerUnavailable:
+    """One sentence for everything that can go wrong on the way."""
+    return ServerUnavailable(f"expected an incdsi server at {url}, found none answering ({error}); is it running?")
+
+
+class Patience:
+    """How long to go on asking: `pause` gives the seconds to wait before the next try, or raises the error."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._next = FIRST_PAUSE
+
+    def pause(self, error: IncDSIError) -> float:
+        wait = max(self._next, error.retry_after) if isinstance(error, Overloaded) else self._next
+        if time.monotonic() + wait > self._until:
+            raise error
+        self._next *= 2
+        return wait

@@ -1,0 +1,85 @@
+"""What there is to know about the index and the server: info, figures, map, health, metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from incdsi import __version__
+from incdsi.errors import Overloaded
+from incdsi.server import schemas
+from incdsi.server.metrics import CONTENT_TYPE
+from incdsi.server.openapi import problems
+from incdsi.server.service import Service, reply, response, service_of
+
+router = APIRouter(tags=["about"])
+LIMITS = ("body_bytes", "stream_bytes", "batch", "query_characters", "searches", "rate", "burst", "queue")
+
+
+@router.get("/v1/version", response_model=schemas.VersionOut, responses=problems())
+async def version(request: Request) -> Response:
+    """Number of documents and version of the index, at no cost."""
+    index = service_of(request).index
+    found = schemas.VersionOut(documents=len(index), version=index.version, incdsi=__version__)
+    return response(reply(found, found.version))
+
+
+@router.get("/v1/info", response_model=schemas.InfoOut, responses=problems())
+async def info(request: Request) -> Response:
+    """Counts, settings and quality; reads every document once after each change."""
+    service = service_of(request)
+    found = (await service.slowly(service.info)).to_json()
+    limits = {name: getattr(service.settings, name) for name in LIMITS}
+    out = schemas.InfoOut(**found, incdsi=__version__, access=request.state.access, limits=limits)
+    return response(reply(out, out.version))
+
+
+@router.get("/v1/figures", response_model=schemas.Figures, responses=problems())
+async def figures(request: Request) -> Response:
+    """Counts and medians since the start, quality over time, advice."""
+    service = service_of(request)
+    index = service.index
+    found = service.recorder.figures(len(index), index.version, len(service.queue))
+    return response(reply(found, found.version))
+
+
+@router.get("/v1/map", response_model=schemas.MapOut | schemas.NeighboursOut, responses=problems(404, 422))
+async def map_of_documents(
+    request: Request,
+    near: Annotated[str | None, Query(min_length=1, description="Only this document and those near it.")] = None,
+    k: Annotated[int, Query(ge=1, le=schemas.MOST_NEIGHBOURS)] = 8,
+) -> Response:
+    """The documents in two dimensions, or one of them with its neighbours."""
+    service = service_of(request)
+    drawn: schemas.MapOut | schemas.NeighboursOut
+    if near is None:
+        drawn = await service.slowly(service.projection.points)
+    else:
+        drawn = await service.slowly(lambda: service.projection.near(near, k))
+    return response(reply(drawn, drawn.version))
+
+
+@router.get("/healthz", response_model=schemas.Health)
+async def healthz() -> schemas.Health:
+    """The process runs."""
+    return schemas.Health(status="ok")
+
+
+@router.get("/readyz", response_model=schemas.Health, responses=problems())
+async def readyz(request: Request) -> schemas.Health:
+    """The index is open and requests are taken."""
+    if not _ready(service_of(request)):
+        raise Overloaded("expected a running server, found it starting or stopping; try again")
+    return schemas.Health(status="ok")
+
+
+@router.get("/metrics", response_class=Response, responses={**problems(), 200: {"content": {"text/plain": {}}}})
+async def metrics(request: Request) -> Response:
+    """Everything for Prometheus."""
+    return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _ready(service: Service) -> bool:
+    return service.ready and service.index.version >= 0

@@ -1,0 +1,71 @@
+"""The application: routes behind the guard, around one open index."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from incdsi import __version__
+from incdsi.errors import IncDSIError, InvalidInput
+from incdsi.index import Index
+from incdsi.server import about, documents, openapi, pages, searching
+from incdsi.server.guard import Guard
+from incdsi.server.problems import Refused, as_problem, no_such_path
+from incdsi.server.service import Service
+from incdsi.server.settings import ServerSettings
+
+EXPOSED = ["ETag", "Idempotent-Replay", "Retry-After", "X-Request-ID"]
+
+
+def create_app(index: Index, settings: ServerSettings, connections: Callable[[], int] = lambda: 0) -> FastAPI:
+    """An ASGI application that serves this index; whoever opened the index closes it."""
+    service = Service(index, settings)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        try:
+            yield
+        finally:
+            service.close()
+
+    app = FastAPI(
+        title="incdsi",
+        version=__version__,
+        description="A search index that learns; see docs/HTTP.md.",
+        lifespan=lifespan,
+        docs_url=None,  # they would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    for router in (about.router, searching.router, documents.router, pages.router):
+        app.include_router(router)
+    for kind in (IncDSIError, Refused, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, _problem)
+    app.add_middleware(Guard, settings=settings, metrics=service.metrics, connections=connections)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=EXPOSED,
+        )
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
+    return app
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        error = no_such_path(error.status_code, error.headers)
+    elif isinstance(error, RequestValidationError):
+        found = error.errors()[0]
+        error = InvalidInput(f"expected another {'.'.join(map(str, found['loc']))}, found: {found['msg']}")
+    return as_problem(error, request.state.request_id, request.app.state.service.settings.index)

@@ -1,0 +1,252 @@
+"""/v1/documents: add, get, change, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic_core import from_json, to_json
+from starlette.concurrency import iterate_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
+
+from incdsi.documents import Addition, Document
+from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.index import Index
+from incdsi.server import bodies, schemas
+from incdsi.server.answers import Reply
+from incdsi.server.openapi import EXAMPLE, body, problems, writing
+from incdsi.server.schemas import AdditionOut, DocumentIn, DocumentOut, DocumentsIn, DocumentWithQueries
+from incdsi.server.service import Service, reply, response, service_of
+from incdsi.server.streams import take_stream
+from incdsi.server.writes import Add, Done, Write
+
+router = APIRouter(tags=["documents"])
+DocumentId = Annotated[str, Path(min_length=1, description="Percent-encoded as a whole.", examples=["boots-18"])]
+PATH = "/v1/documents/{id:anything}"
+
+
+class Anything(Convertor[str]):
+    """The rest of a path, whatever is in it: an id may hold slashes and line breaks."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("anything", Anything())
+
+
+@router.post(
+    "/v1/documents",
+    status_code=201,
+    response_model=schemas.Added | schemas.Streamed,
+    responses=problems(408, 409, 412, 413, 415, 422, 507),
+    openapi_extra=writing(body(DocumentIn, DocumentsIn, example=EXAMPLE, stream=True)),
+)
+async def add(request: Request) -> Response:
+    """Add one document, many (all of them or none), or a stream, in which every line stands for itself."""
+    service = service_of(request)
+    if bodies.media_type(request) in bodies.STREAM_TYPES:
+        return response(await take_stream(request, service))
+    content = await bodies.body(request, service.settings)
+    one = not _is_batch(content)
+    found = [bodies.parsed(content, DocumentIn)] if one else list(bodies.parsed(content, DocumentsIn).documents)
+    documents, queries = checked(found, service)
+    if_version = bodies.version_asked(request)
+
+    async def act() -> Reply:
+        write = Add.of(documents, queries) if if_version is None else _alone(documents, queries, if_version)
+        done = await service.write(write)
+        service.added(done)
+        additions = [addition_out(addition) for addition in done.result]
+        added = schemas.Added(additions=additions, milliseconds=ms(done), version=done.version)
+        return reply(added, done.version, 201)
+
+    return await service.once(request, content, act)
+
+
+@router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
+async def all_documents(request: Request, queries: Annotated[bool, Query()] = False) -> StreamingResponse:
+    """Every document as one JSON line, as of now, in the order of their last change."""
+    found = iterate_in_threadpool(_lines(service_of(request).index, queries))
+    return StreamingResponse(found, media_type="application/x-ndjson")
+
+
+@router.get(PATH, response_model=DocumentWithQueries, responses=problems(404, 422))
+async def get(request: Request, id: DocumentId) -> Response:
+    """One document with what people asked and taught; a PUT of it brings it back after a delete."""
+    service = service_of(request)
+
+    def read() -> Reply:
+        index, version = service.index, service.index.version
+        document, queries = index.get(id), index.queries(id)
+        found = DocumentWithQueries(**fields(document), queries=queries, version=version)
+        return reply(found, version)
+
+    return response(await service.reading(read))
+
+
+@router.put(
+    PATH,
+    response_model=schemas.Changed,
+    responses={**problems(408, 412, 413, 415, 422, 507), 201: {"model": schemas.Changed}},
+    openapi_extra=writing(body(schemas.DocumentBody, example={"text": "Waterproof boots."})),
+)
+async def upsert(request: Request, id: DocumentId) -> Response:
+    """Add a document, or replace its text, title and metadata; the queries it has are kept."""
+    service = service_of(request)
+    content = await bodies.body(request, service.settings)
+    given = bodies.parsed(content, schemas.DocumentBody)
+    document, queries = Document(id=id, **given.model_dump(exclude={"queries"})), list(given.queries)
+    service.check_queries(queries)
+    if_version = bodies.version_asked(request)
+
+    def change(index: Index) -> tuple[Addition, bool]:
+        new = id not in index
+        return index.upsert(document, queries, if_version=if_version), new
+
+    return await service.once(request, content, lambda: _changed(service, Write(act=change)))
+
+
+@router.patch(
+    PATH,
+    response_model=schemas.Changed,
+    responses=problems(404, 408, 412, 413, 415, 422, 507),
+    openapi_extra=writing(body(schemas.DocumentPatch, example={"title": "Boots"})),
+)
+async def update(request: Request, id: DocumentId) -> Response:
+    """Change the fields named of a document that is there; queries come on top."""
+    service = service_of(request)
+    content = await bodies.body(request, service.settings)
+    given = bodies.parsed(content, schemas.DocumentPatch)
+    service.check_queries(given.queries)
+    new = given.model_dump(exclude={"queries"}, exclude_none=True)
+    if_version = bodies.version_asked(request)
+
+    def change(index: Index) -> tuple[Addition, bool]:
+        document = Document(**{**fields(index.get(id)), **new})
+        return index.update(document, given.queries, if_version=if_version), False
+
+    return await service.once(request, content, lambda: _changed(service, Write(act=change)))
+
+
+@router.delete(PATH, response_model=schemas.Deleted, responses=problems(404, 412, 422, 507), openapi_extra=writing({}))
+async def delete(request: Request, id: DocumentId) -> Response:
+    """Delete one document with its text and queries."""
+    service, if_version = service_of(request), bodies.version_asked(request)
+    write = Write(act=lambda index: index.delete(id, if_version=if_version))
+    return await service.once(request, b"", lambda: _deleted(service, write))
+
+
+@router.post(
+    "/v1/documents/delete",
+    response_model=schemas.Deleted,
+    responses=problems(404, 408, 412, 413, 415, 422, 507),
+    openapi_extra=writing(body(schemas.DeleteRequest, example={"where": {"lang": "de"}})),
+)
+async def delete_many(request: Request) -> Response:
+    """Delete by ids (all of them or none) or by a filter; an empty filter means every document."""
+    service = service_of(request)
+    content = await bodies.body(request, service.settings)
+    given = bodies.parsed(content, schemas.DeleteRequest)
+    if (given.ids is None) == (given.where is None):
+        raise InvalidInput("expected either ids or where, found both or neither")
+    service.check_batch(len(given.ids or ()))
+    if_version = bodies.version_asked(request)
+    write = Write(act=lambda index: _delete(index, given, if_version))
+    return await service.once(request, content, lambda: _deleted(service, write))
+
+
+def checked(found: Sequence[DocumentIn], service: Service) -> tuple[list[Document], dict[str, list[str]]]:
+    """Documents and queries as the index takes them; refused when they are too many or too long."""
+    service.check_batch(len(found))
+    for one in found:
+        service.check_queries(one.queries)
+    documents = [Document(id=one.id, title=one.title, text=one.text, metadata=one.metadata) for one in found]
+    return documents, {one.id: list(one.queries) for one in found if one.queries}
+
+
+def fields(document: Document) -> dict[str, Any]:
+    """A document's fields, plain."""
+    return {
+        "id": document.id,
+        "title": document.title,
+        "text": document.text,
+        "metadata": dict(document.metadata),
+    }
+
+
+def addition_out(addition: Addition) -> AdditionOut:
+    return AdditionOut(**addition_fields(addition))
+
+
+def addition_fields(addition: Addition) -> dict[str, Any]:
+    """What an addition says, plain."""
+    return {
+        "id": addition.document_id,
+        "status": addition.status,
+        "margin": addition.margin,
+        "conflicts": list(addition.conflicts),
+        "seconds": dict(addition.seconds),
+    }
+
+
+def ms(done: Done[Any]) -> float:
+    """From arrival to answer."""
+    return round(1e3 * done.seconds, 3)
+
+
+def _is_batch(content: bytes) -> bool:
+    try:
+        found = from_json(content)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and "documents" in found
+
+
+def _alone(documents: Sequence[Document], queries: dict[str, list[str]], if_version: int) -> Write[list[Addition]]:
+    return Write(act=lambda index: index.add_many(documents, queries, if_version=if_version))
+
+
+async def _changed(service: Service, write: Write[tuple[Addition, bool]]) -> Reply:
+    done = await service.write(write)
+    addition, created = done.result
+    if created:
+        service.added(Done(result=[addition], version=done.version, seconds=done.seconds))
+    changed = schemas.Changed(**addition_fields(addition), created=created, milliseconds=ms(done), version=done.version)
+    return reply(changed, done.version, 201 if created else 200)
+
+
+async def _deleted(service: Service, write: Write[int]) -> Reply:
+    done = await service.write(write)
+    service.recorder.was_deleted(done.result)
+    return reply(schemas.Deleted(deleted=done.result, milliseconds=ms(done), version=done.version), done.version)
+
+
+def _delete(index: Index, given: schemas.DeleteRequest, if_version: int | None) -> int:
+    if given.ids is None:
+        return index.delete(where=given.where, resolve=given.resolve, if_version=if_version)
+    ids = list(dict.fromkeys(given.ids))
+    missing = [id for id in ids if id not in index]
+    if missing:
+        raise UnknownDocument(f"expected documents with all these ids, found none with {missing[0]!r}; nothing deleted")
+    for number, id in enumerate(ids):
+        index.delete(id, resolve=given.resolve, if_version=if_version if number == 0 else None)
+    return len(ids)
+
+
+def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:
+    for document in index.documents():
+        found = DocumentOut(**fields(document)).model_dump()
+        if with_queries:
+            try:
+                found["queries"] = index.queries(document.id)
+            except UnknownDocument:  # deleted meanwhile
+                continue
+        yield to_json(found) + b"\n"

@@ -1,0 +1,169 @@
+"""What every request passes: its id, the door (hosts, connections, rate, keys), its log line, safe headers."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from incdsi.errors import NotAllowed, Overloaded
+from incdsi.server.metrics import Metrics
+from incdsi.server.problems import Refused, as_problem, no_key, too_many
+from incdsi.server.settings import ServerSettings
+
+log = structlog.get_logger("incdsi.server")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SAFE_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/favicon.ico")
+OPEN_FOLDER = "/page/"
+PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+MOST_CLIENTS = 10_000
+
+
+class Rate:
+    """A bucket of tokens for each client; the least recent clients are forgotten first."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str) -> float:
+        """0 and a token taken, or the seconds until there is one."""
+        now = time.monotonic()
+        tokens, before = self._buckets.pop(client, (float(self._burst), now))
+        tokens = min(self._burst, tokens + (now - before) * self._rate)
+        enough = tokens >= 1.0
+        self._buckets[client] = tokens - enough, now
+        if len(self._buckets) > MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0.0 if enough else (1.0 - tokens) / self._rate
+
+
+class Guard:
+    """Pure ASGI around the application: everything it refuses never reaches a route."""
+
+    def __init__(
+        self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, connections: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._app, self._settings, self._metrics, self._connections = app, settings, metrics, connections
+        self._rate = Rate(settings.rate, settings.burst)
+        self._hosts = {*LOCAL_NAMES, settings.host, *settings.allowed_hosts}
+        self._keys = [
+            (key.get_secret_value().encode(), access)
+            for key, access in ((settings.key, "write"), (settings.read_key, "read"))
+            if key is not None
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        begin, status = time.perf_counter(), 500
+        headers = Headers(scope=scope)
+        request_id = _request_id(headers)
+        scope.setdefault("state", {})["request_id"] = request_id
+        begun = False
+
+        async def dressed(message: Message) -> None:
+            nonlocal status, begun
+            if message["type"] == "http.response.start":
+                status, begun = message["status"], True
+                out = MutableHeaders(scope=message)
+                out["X-Request-ID"] = request_id
+                for name, value in SAFE_HEADERS.items():
+                    out.setdefault(name, value)
+                out.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            scope["state"]["access"] = self._admitted(scope, headers)
+            await self._app(scope, receive, dressed)
+        except Exception as error:
+            if not isinstance(error, Refused):
+                log.error("fault", request_id=request_id, kind=type(error).__name__, where=_frames(error))
+            if begun:
+                raise ConnectionAbortedError("the answer was begun and cannot be finished") from None
+            await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
+        finally:
+            self._note(scope, request_id, status, time.perf_counter() - begin)
+
+    def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        # The route and never the path or the query: those are the caller's text.
+        route = getattr(scope.get("route"), "path", "none")
+        self._metrics.requested(route, status)
+        client = scope["client"][0] if scope.get("client") else None
+        log.info(
+            "request",
+            request_id=request_id,
+            method=scope["method"],
+            route=route,
+            status=status,
+            ms=round(1e3 * seconds, 3),
+            client=client,
+        )
+
+    def _admitted(self, scope: Scope, headers: Headers) -> str:
+        """What the caller may do; Refused when nothing."""
+        if self._connections() > self._settings.connections:
+            raise Refused(
+                Overloaded(f"expected at most {self._settings.connections} connections, found more; try again"),
+                503,
+                {"Connection": "close"},
+            )
+        if self._settings.loopback and _name(headers.get("host", "")) not in self._hosts:
+            raise Refused(NotAllowed("expected a Host that is this machine, found another; see allowed_hosts"), 403)
+        client = scope["client"][0] if scope.get("client") else "local"
+        if wait := self._rate.wait(client):
+            raise too_many(f"expected at most {self._settings.rate:g} requests a second, found more; slow down", wait)
+        path = scope["path"]
+        if path in OPEN or path.startswith(OPEN_FOLDER) or not self._keys or scope["method"] == "OPTIONS":
+            return "write" if not self._keys else "read"
+        access = self._access(_key(headers))
+        if access == "read" and scope["method"] not in ("GET", "HEAD") and path != "/v1/search":
+            raise Refused(NotAllowed("expected a key that may write, found the read-only one"), 403)
+        return access
+
+    def _access(self, given: str | None) -> str:
+        if given is None:
+            raise no_key("expected a key in Authorization: Bearer or X-API-Key, found none")
+        # Every key is compared, in constant time: how long it takes says nothing.
+        found = [access for key, access in self._keys if hmac.compare_digest(key, given.encode("utf-8", "replace"))]
+        if not found:
+            raise no_key("expected a key of this server, found another")
+        return found[0]
+
+
+def _request_id(headers: Headers) -> str:
+    given = headers.get("x-request-id", "")
+    return given if PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def _key(headers: Headers) -> str | None:
+    kind, _, rest = headers.get("authorization", "").partition(" ")
+    return rest.strip() if kind.lower() == "bearer" else headers.get("x-api-key")
+
+
+def _name(host: str) -> str:
+    """A Host header without its port."""
+    return re.sub(r":\d*$", "", host).lower()
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Where it happened, without a word of what was being handled."""
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]

@@ -1,0 +1,91 @@
+"""The OpenAPI document: what FastAPI derives, and the bodies and errors that the routes read and raise themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from incdsi.server import schemas
+from incdsi.server.problems import MEDIA_TYPE
+
+REF = "#/components/schemas/{model}"
+REQUESTS: tuple[type[BaseModel], ...] = (
+    schemas.DocumentIn,
+    schemas.DocumentsIn,
+    schemas.DocumentBody,
+    schemas.DocumentPatch,
+    schemas.DeleteRequest,
+    schemas.SearchRequest,
+    schemas.TeachRequest,
+    schemas.Problem,
+)
+EXAMPLE = {"id": "boots-18", "title": "Boots", "text": "Waterproof boots.", "queries": ["dry feet"]}
+WRITE_HEADERS = [
+    {
+        "name": "If-Match",
+        "in": "header",
+        "schema": {"type": "string", "pattern": '^"[0-9]{1,18}"$'},
+        "description": "The version the index must have.",
+        "example": '"45"',
+    },
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+        "description": "The same key with the same request gets the first answer again.",
+        "example": "5f0c",
+    },
+]
+
+
+def body(*models: type[BaseModel], example: Any, stream: bool = False) -> dict[str, Any]:
+    """`openapi_extra` for a route that reads one of these models."""
+    refs = [{"$ref": REF.format(model=model.__name__)} for model in models]
+    content: dict[str, Any] = {
+        "application/json": {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}, "example": example}
+    }
+    if stream:
+        content["application/x-ndjson"] = {
+            "schema": {"type": "string", "description": "One document a line."},
+            "example": '{"id": "boots-18", "text": "Waterproof boots."}\n',
+        }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def writing(extra: dict[str, Any]) -> dict[str, Any]:
+    """The same for a route that writes."""
+    return {**extra, "parameters": WRITE_HEADERS}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """`responses` for these errors and those every route may give."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}}
+    every = (400, 401, 403, 429, 503, *statuses)
+    return {status: {"description": f"A problem ({status}).", "content": content} for status in sorted(set(every))}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The whole document; the schemas of what is read are added to those of what is answered."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            openapi_version="3.1.0",
+        )
+        _, found = models_json_schema([(model, "validation") for model in REQUESTS], ref_template=REF)
+        document["components"].setdefault("schemas", {}).update(found["$defs"])
+        for name in ("HTTPValidationError", "ValidationError"):
+            document["components"]["schemas"].pop(name, None)
+        document["components"]["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        document["security"] = [{}, {"bearer": []}, {"key": []}]
+        app.openapi_schema = document
+    return app.openapi_schema

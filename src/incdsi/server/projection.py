@@ -1,0 +1,146 @@
+"""The documents in two dimensions: principal components of their vectors, on axes that stay."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import UnknownDocument
+from incdsi.index import Index
+from incdsi.server.schemas import MapOut, Neighbour, NeighboursOut, Point
+
+Floats = NDArray[np.float32]
+MOST_POINTS = 5000
+EDGE = 1.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Axes:
+    """Where vectors are projected to: a mean (h,), two directions (h, 2), and a scale that brings most within 1."""
+
+    number: int
+    fitted_on: int
+    mean: Floats
+    directions: Floats
+    scale: float
+
+    @classmethod
+    def fit(cls, unit: Floats, number: int, fitted_on: int) -> Axes:
+        """Of unit vectors (n, h); the signs are fixed, so that the same vectors give the same map."""
+        mean = unit.mean(axis=0) if len(unit) else np.zeros(unit.shape[1], dtype=np.float32)
+        centred = (unit - mean).astype(np.float64)
+        _, directions = np.linalg.eigh(centred.T @ centred)
+        best = np.zeros((unit.shape[1], 2))
+        best[:, : min(2, directions.shape[1])] = directions[:, ::-1][:, :2]
+        best *= np.where(best[np.abs(best).argmax(axis=0), (0, 1)] < 0, -1.0, 1.0)
+        spread = np.quantile(np.abs(centred @ best), 0.98) if len(unit) else 0.0
+        return cls(
+            number=number,
+            fitted_on=fitted_on,
+            mean=mean,
+            directions=best.astype(np.float32),
+            scale=float(spread) or 1.0,
+        )
+
+    def place(self, unit: Floats) -> Floats:
+        """Coordinates (n, 2) of unit vectors (n, h)."""
+        placed: Floats = np.clip((unit - self.mean) @ self.directions / self.scale, -EDGE, EDGE)
+        return placed
+
+    def fits(self, count: int) -> bool:
+        """Whether the number of documents is still of the order it was."""
+        return self.fitted_on / 2 <= count < 2 * self.fitted_on
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """One state of the map: ids with unit vectors (n, h) and coordinates (n, 2), and which of them are shown."""
+
+    version: int
+    axes: Axes
+    ids: Sequence[str]
+    place: dict[str, int]
+    unit: Floats
+    coordinates: Floats
+    shown: NDArray[np.intp]
+
+
+class Projection:
+    """The map of an index, drawn anew when the index changed; callers wait for each other."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._mutex = threading.Lock()
+        self._drawn: Drawn | None = None
+        self._titles: dict[str, tuple[bytes, str]] = {}
+
+    def points(self) -> MapOut:
+        """At most 5,000 documents, chosen by a hash of their ids: the same ones as documents come."""
+        with self._mutex:
+            drawn = self._current()
+            found = [self._point(drawn, place) for place in drawn.shown.tolist()]
+            self._forget(drawn)
+        points = [point for point in found if point is not None]
+        return MapOut(points=points, documents=len(drawn.ids), axes=drawn.axes.number, version=drawn.version)
+
+    def near(self, id: str, k: int) -> NeighboursOut:
+        """A document and the k whose vectors point most nearly the same way."""
+        with self._mutex:
+            drawn = self._current()
+            if id not in drawn.place:
+                raise UnknownDocument(f"expected a document {id!r} on the map, found none; check the id")
+            here = drawn.place[id]
+            similar = drawn.unit @ drawn.unit[here]
+            similar[here] = -np.inf
+            best = np.argsort(-similar, kind="stable")[: min(k, len(similar) - 1)].tolist()
+            point = self._point(drawn, here)
+            around = [(self._point(drawn, place), float(similar[place])) for place in best]
+        if point is None:
+            raise UnknownDocument(f"expected a document {id!r} on the map, found it deleted")
+        neighbours = [
+            Neighbour(**one.model_dump(), similarity=round(cosine, 4)) for one, cosine in around if one is not None
+        ]
+        return NeighboursOut(point=point, neighbours=neighbours, axes=drawn.axes.number, version=drawn.version)
+
+    def _current(self) -> Drawn:
+        version = self._index.version
+        if self._drawn is None or self._drawn.version != version:
+            self._drawn = self._draw(version, self._drawn)
+        return self._drawn
+
+    def _draw(self, version: int, before: Drawn | None) -> Drawn:
+        ids, vectors = self._index.vectors()
+        unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+        hashes = np.array([zlib.crc32(id.encode("utf-8", "surrogatepass")) for id in ids], dtype=np.int64)
+        shown = np.argsort(hashes, kind="stable")[:MOST_POINTS]
+        if before is not None and before.axes.fits(len(ids)) and before.unit.shape[1] == unit.shape[1]:
+            axes = before.axes
+        else:
+            axes = Axes.fit(unit[shown], 1 if before is None else before.axes.number + 1, len(ids))
+        place = {id: number for number, id in enumerate(ids)}
+        return Drawn(
+            version=version, axes=axes, ids=ids, place=place, unit=unit, coordinates=axes.place(unit), shown=shown
+        )
+
+    def _point(self, drawn: Drawn, place: int) -> Point | None:
+        """None when the document was deleted meanwhile."""
+        id = drawn.ids[place]
+        # A title is part of what is embedded: while the vector is the same, so is the title.
+        mark = drawn.unit[place, :8].tobytes()
+        if self._titles.get(id, (b"",))[0] != mark:
+            try:
+                self._titles[id] = mark, self._index.get(id).title
+            except UnknownDocument:
+                return None
+        x, y = (round(float(value), 4) for value in drawn.coordinates[place])
+        return Point(id=id, title=self._titles[id][1], x=x, y=y)
+
+    def _forget(self, drawn: Drawn) -> None:
+        """Titles of documents that are gone."""
+        if len(self._titles) > 2 * MOST_POINTS:
+            self._titles = {id: kept for id, kept in self._titles.items() if id in drawn.place}

@@ -1,0 +1,130 @@
+"""Running it: uvicorn, one process, patient with nobody who is too slow, finishing what it accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from incdsi.errors import InvalidInput
+from incdsi.index import Index
+from incdsi.server import logs
+from incdsi.server.app import create_app
+from incdsi.server.settings import ServerSettings
+
+KEEP_ALIVE = 30  # seconds an idle connection is kept
+BACKLOG = 2048
+
+
+def serve(index: Index, settings: ServerSettings, listening: Callable[[str], None] = lambda address: None) -> None:
+    """Answer until SIGTERM or Ctrl-C; then finish what was accepted. `listening` is told the address."""
+    logs.configure()
+    _allow_many_files()
+    log = structlog.get_logger("incdsi.server")
+    with contextlib.closing(bind(settings)) as bound:
+        server = Server(index, settings, lambda: listening(address(bound)))
+        log.info("start", documents=len(index), version=index.version)
+        server.run(sockets=[bound])
+    log.info("stop", documents=len(index), version=index.version)
+
+
+class Server(uvicorn.Server):
+    """One index on sockets that are bound already; says when it listens."""
+
+    def __init__(self, index: Index, settings: ServerSettings, listening: Callable[[], None]) -> None:
+        app = create_app(index, settings, lambda: len(self.server_state.connections))
+        super().__init__(_config(app, settings))
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._listening()
+
+
+def _config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_protocol(settings.header_seconds),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=settings.stop_seconds,
+        backlog=BACKLOG,
+    )
+
+
+def _protocol(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's HTTP protocol, closing a connection on which a request's head does not arrive in time."""
+    base: Any = AutoHTTPProtocol
+
+    class Impatient(base):  # type: ignore[misc]
+        _overdue: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._wait_for_head()
+
+        def data_received(self, data: bytes) -> None:
+            before = self.cycle
+            super().data_received(data)
+            if self.cycle is not before:
+                self._head_arrived()
+            elif self._overdue is None and (self.cycle is None or self.cycle.response_complete):
+                self._wait_for_head()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._head_arrived()
+            super().connection_lost(error)
+
+        def _wait_for_head(self) -> None:
+            self._overdue = self.loop.call_later(seconds, self._too_slow)
+
+        def _head_arrived(self) -> None:
+            if self._overdue is not None:
+                self._overdue.cancel()
+                self._overdue = None
+
+        def _too_slow(self) -> None:
+            if not self.transport.is_closing():
+                self.transport.close()
+
+    return Impatient
+
+
+def bind(settings: ServerSettings) -> socket.socket:
+    """A listening socket, so that a taken port is one sentence before anything starts."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        place = f"{settings.host}:{settings.port}"
+        raise InvalidInput(f"expected to listen on {place}, found it not possible ({error.strerror})") from error
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _allow_many_files() -> None:
+    """As many open files, and so connections, as the system lets us have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

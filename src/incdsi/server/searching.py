@@ -1,0 +1,111 @@
+"""/v1/search and /v1/teach."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from incdsi.documents import Addition, Hit
+from incdsi.errors import InvalidInput, TooLarge
+from incdsi.index import Index
+from incdsi.server import bodies, schemas
+from incdsi.server.answers import Reply
+from incdsi.server.documents import addition_fields, fields, ms
+from incdsi.server.openapi import body, problems, writing
+from incdsi.server.schemas import DEEPEST_RANK, DocumentOut, Found, FoundMany, FoundOne, HitOut, SearchRequest
+from incdsi.server.service import Service, reply, response, service_of
+from incdsi.server.writes import Write
+
+router = APIRouter(tags=["search"])
+
+
+@router.post(
+    "/v1/search",
+    response_model=Found | FoundMany,
+    responses=problems(408, 413, 415, 422),
+    openapi_extra=body(SearchRequest, example={"query": "waterproof hiking boots", "k": 10}),
+)
+async def search(request: Request) -> Response:
+    """The best documents for one query, or for each of many."""
+    service = service_of(request)
+    asked = await bodies.read(request, SearchRequest, service.settings)
+    _check(asked, service)
+    return response(await service.reading(lambda: _found(service, asked)))
+
+
+@router.post(
+    "/v1/teach",
+    response_model=schemas.Taught,
+    responses=problems(404, 408, 412, 413, 415, 422, 507),
+    openapi_extra=writing(body(schemas.TeachRequest, example={"query": "survives a river", "id": "boots-18"})),
+)
+async def teach(request: Request) -> Response:
+    """From now on this query should find that document; its rank before and after."""
+    service = service_of(request)
+    content = await bodies.body(request, service.settings)
+    lesson = bodies.parsed(content, schemas.TeachRequest)
+    service.check_queries([lesson.query])
+    if_version = bodies.version_asked(request)
+
+    def change(index: Index) -> tuple[Addition, int | None]:
+        before = _rank(index, lesson)
+        return index.teach(lesson.query, lesson.id, if_version=if_version), before
+
+    return await service.once(request, content, lambda: _taught(service, lesson, Write(act=change)))
+
+
+def _check(asked: SearchRequest, service: Service) -> None:
+    if (asked.query is None) == (asked.queries is None):
+        raise InvalidInput("expected either query or queries, found both or neither")
+    texts = [asked.query] if asked.query is not None else list(asked.queries or ())
+    most = service.settings.searches
+    if len(texts) > most:
+        raise TooLarge(f"expected at most {most:,} queries at once, found {len(texts):,}; send fewer")
+    service.check_queries(texts)
+
+
+def _found(service: Service, asked: SearchRequest) -> Reply:
+    begin, version = time.perf_counter(), service.index.version
+    if asked.query is not None:
+        hits = [_hit_out(hit) for hit in service.search(asked.query, asked)]
+        one = Found(query=asked.query, hits=hits, seconds=time.perf_counter() - begin, version=version)
+        return reply(one, version)
+    results = [
+        FoundOne(query=text, hits=[_hit_out(hit) for hit in service.search(text, asked)])
+        for text in asked.queries or ()
+    ]
+    return reply(FoundMany(results=results, seconds=time.perf_counter() - begin, version=version), version)
+
+
+def _hit_out(hit: Hit) -> HitOut:
+    return HitOut(
+        rank=hit.rank,
+        score=hit.score,
+        learned=hit.learned,
+        lexical=hit.lexical,
+        document=DocumentOut(**fields(hit.document)),
+    )
+
+
+async def _taught(service: Service, lesson: schemas.TeachRequest, write: Write[tuple[Addition, int | None]]) -> Reply:
+    done = await service.write(write)
+    after = await service.reading(lambda: _rank(service.index, lesson))
+    service.recorder.was_taught()
+    addition, before = done.result
+    taught = schemas.Taught(
+        **addition_fields(addition),
+        query=lesson.query,
+        rank_before=before,
+        rank_after=after,
+        milliseconds=ms(done),
+        version=done.version,
+    )
+    return reply(taught, done.version)
+
+
+def _rank(index: Index, lesson: schemas.TeachRequest) -> int | None:
+    """The document's rank for the query among the best 100."""
+    hits = index.search(lesson.query, DEEPEST_RANK)
+    return next((hit.rank for hit in hits if hit.document_id == lesson.id), None)
