@@ -8,8 +8,8 @@ import io
 import numpy as np
 from rich.console import Console
 
-from incdsi.demo.__main__ import Demo
-from incdsi.demo.corpus import package_documentation, python_documentation
+from incdsi.demo.__main__ import LESSON, MOST, Demo
+from incdsi.demo.corpus import choice, package_documentation, python_documentation
 from incdsi.index import Index
 
 
@@ -37,6 +37,21 @@ def test_the_corpus_is_the_documentation_of_this_python():
     assert documents["json.dumps"].metadata["kind"] == "function"
 
 
+def test_a_choice_keeps_the_order_and_thins_the_functions_only_when_it_must():
+    documents = python_documentation()
+    others = [document.id for document in documents if document.metadata["kind"] != "function"]
+    chosen = [document.id for document in choice(documents, len(others) + 100)]
+    assert len(chosen) == len(set(chosen)) == len(others) + 100
+    assert set(others) < set(chosen)
+    assert chosen == [document.id for document in documents if document.id in set(chosen)]
+    assert [document.id for document in choice(documents, 5)] == others[:5]
+    assert choice(documents, len(documents) + 1) == documents
+
+
+def test_what_is_taught_is_among_what_is_taken():
+    assert LESSON[1] in {document.id for document in choice(python_documentation(), MOST)}
+
+
 def test_a_packages_documentation_is_read_without_importing_it():
     assert any(document.id.startswith("rich.") for document in package_documentation("rich"))
     assert package_documentation("no_such_package_here") == []
@@ -47,7 +62,7 @@ def test_the_demo_adds_searches_teaches_deletes_and_says_what_to_type_next(tmp_p
     encoder = WordEncoder()
     Demo(Console(file=seen, width=120), tmp_path / "demo", 60, encoder).run()
     shown = seen.getvalue()
-    for words in ("60 documents", "added live", "rank", "after", "deleted in", "incdsi search"):
+    for words in ("60 documents", "60 of its", "added live", "rank", "after", "deleted in", "incdsi search"):
         assert words in shown
     assert "every byte in order" in shown
     with Index.open(tmp_path / "demo", encoder) as index:

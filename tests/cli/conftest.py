@@ -12,9 +12,6 @@ from typer.testing import CliRunner
 
 from incdsi.cli import app
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
-from tests.text.conftest import exported, graph_at_hand, tiny_bert, torch_encoder
-
-__all__ = ["exported", "graph_at_hand", "tiny_bert", "torch_encoder"]
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": "boots", "title": "Waterproof boots", "text": "hiking boots for a deep river", "lang": "en", "year": 2001},

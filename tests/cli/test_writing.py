@@ -162,10 +162,19 @@ def test_the_index_says_when_it_tuned_itself(run: Run, encoder: str, monkeypatch
         for n in range(12)
     ]
     result = run("add", write("docs.jsonl", rows), "--encoder", encoder)
-    assert "the index tuned itself" in result.stderr
+    found = json.loads(run("info", "--json").stdout)
+    last = found["last_tuning"]
+    before, after = (last[when]["fused"]["hits_at_1"] for when in ("before", "after"))
+    assert f"tuned itself on {last['queries']} held-out question" in result.stderr
+    assert f"fused H@1 {before:.1f} -> {after:.1f}; switch off with `incdsi tune --no-tuning`" in result.stderr
+    assert last["after"] == found["quality"]
+    assert f"on {last['queries']} held-out queries" in " ".join(run("info").stdout.split())
+    assert "tuned itself" not in run("upsert", write("one.jsonl", [{"id": "one", "text": "word"}])).stderr
     told = json.loads(run("tune", "--json").stdout)
     assert set(told["after"]) == {"learned", "lexical", "fused", "dense"}
     assert "H@1 %" in run("tune").stdout
+    assert run("tune", "--no-tuning").stdout == "shop does not tune itself\n"
+    assert json.loads(run("info", "--json").stdout)["tuning"] is False
 
 
 def test_update_replaces_text_and_keeps_queries(run: Run, shop: Path) -> None:

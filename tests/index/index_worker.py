@@ -1,7 +1,6 @@
-"""The processes of the index's crash test, on the protocol of the store's `crash_worker.py`.
+"""The processes of the index's crash test.
 
-`python index_worker.py fork`: reads lines `FOLDER SEED`, forks a writer for each, prints its pid, and
-`dead` when it has ended. A writer prints `try CHANGES` before and `ack` after each operation.
+`python index_worker.py fork`: forks writers by the protocol of the store's `crash_harness.py`.
 `python index_worker.py read FOLDER`: searches until its input ends, then prints what it found.
 `python index_worker.py hold FOLDER`: becomes the writer, says so, and waits for its input to end.
 """
@@ -13,14 +12,13 @@ import json
 import os
 import random
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parents[1] / "store"))
 
-from crash_worker import discard, say
+from crash_harness import discard, ended, fork_writers, say
 from index_samples import MODES, TOY, answers, asked, doc, text_of
 
 from incdsi.documents import Hit
@@ -123,22 +121,6 @@ def write(folder: Path, seed: int) -> None:
         say("ack")
 
 
-def fork_writers() -> None:
-    """One writer a line, each in a fresh fork of this interpreter."""
-    for line in sys.stdin:
-        folder, seed = line.rsplit(" ", 1)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                write(Path(folder), int(seed))
-            except BaseException as error:
-                say(f"error {error!r}")
-            os._exit(1)
-        say(f"pid {pid}")
-        os.waitpid(pid, 0)
-        say("dead")
-
-
 def require_sound(hits: list[Hit], k: int) -> None:
     """Hits are whole, each document once, best first."""
     for hit in hits:
@@ -152,13 +134,6 @@ def require_sound(hits: list[Hit], k: int) -> None:
 def digest(index: Index) -> str:
     """A name for every answer an index gives."""
     return hashlib.sha256(repr(answers(index)).encode()).hexdigest()
-
-
-def ended() -> threading.Event:
-    """Set when the input ends."""
-    event = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), event.set()), daemon=True).start()
-    return event
 
 
 def read(folder: Path) -> None:
@@ -186,6 +161,6 @@ def hold(folder: Path) -> None:
 if __name__ == "__main__":
     sys.modules["torch"] = None  # type: ignore[assignment]  # not needed, and slow to import
     if sys.argv[1] == "fork":
-        fork_writers()
+        fork_writers(write)
     else:
         {"read": read, "hold": hold}[sys.argv[1]](Path(sys.argv[2]))

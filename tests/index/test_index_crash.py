@@ -3,71 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crash_worker import discard
+from crash_harness import acknowledged, discard, line, run_until_killed, worker
 from index_samples import TOY
-from index_worker import Change, State, after, digest, state_of
-from test_store_crash import ENVIRONMENT, line, send
+from index_worker import State, after, digest, state_of
 
 from incdsi.index import Index
 
 WORKER = Path(__file__).with_name("index_worker.py")
-
-
-@contextlib.contextmanager
-def worker(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, str(WORKER), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def run_until_killed(forker: subprocess.Popen[str], folder: Path, choice: random.Random) -> list[str]:
-    """Starts a writer, kills it a moment after some acknowledgements, returns all it said."""
-    send(forker, f"{folder} {choice.randrange(2**31)}\n")
-    wanted, pid, said = choice.randrange(6), 0, []
-    killer: threading.Timer | None = None
-    while (word := line(forker)) != "dead":
-        assert word, "the forker died"
-        assert not word.startswith("error"), word
-        if word.startswith("pid"):
-            pid = int(word.split()[1])
-        else:
-            said.append(word)
-        if pid and killer is None and said.count("ack") >= wanted:
-            killer = threading.Timer(choice.random() * 0.06, os.kill, (pid, signal.SIGKILL))
-            killer.start()
-    assert killer is not None
-    killer.join()
-    return said
-
-
-def acknowledged(state: State, said: list[str]) -> tuple[State, State]:
-    """What must be there, and what may be there instead: with the operation in flight."""
-    pending: list[Change] = []
-    for word in said:
-        if word == "ack":
-            state, pending = after(state, pending), []
-        else:
-            pending = json.loads(word.removeprefix("try "))
-    return state, after(state, pending)
 
 
 def normal(state: State) -> State:
@@ -79,13 +25,13 @@ def survive(tmp_path: Path, *, kills: int, readers: int, seed: int) -> None:
     Index.create(folder, TOY, tuning=False).close()
     choice, state, operations = random.Random(seed), State(), 0
     with contextlib.ExitStack() as stack:
-        forker = stack.enter_context(worker("fork"))
-        reading = [stack.enter_context(worker("read", str(folder))) for _ in range(readers)]
+        forker = stack.enter_context(worker(WORKER, "fork"))
+        reading = [stack.enter_context(worker(WORKER, "read", str(folder))) for _ in range(readers)]
         assert [line(process) for process in reading] == ["reading"] * readers
         for _ in range(kills):
-            said = run_until_killed(forker, folder, choice)
+            said = run_until_killed(forker, folder, choice, acks=choice.randrange(6), within=0.06)
             operations += said.count("ack")
-            certain, possible = acknowledged(state, said)
+            certain, possible = acknowledged(state, said, after)
             with Index.open(folder, TOY) as index:
                 assert index.verify() == []
                 state = state_of(index)
@@ -124,6 +70,6 @@ def test_two_hundred_and_twenty_kills_with_three_readers(tmp_path: Path) -> None
 
 def test_the_crash_test_would_notice_a_loss() -> None:
     said = ['try [["put", "b", 2]]', "ack", 'try [["teach", "a", "lesson"], ["delete", "b"]]']
-    certain, possible = acknowledged({"a": [1, []]}, said)
+    certain, possible = acknowledged({"a": [1, []]}, said, after)
     assert certain.keys() == {"a", "b"}
     assert possible == {"a": [1, ["lesson"]]}

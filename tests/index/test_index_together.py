@@ -8,18 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from crash_harness import line, worker
 from index_samples import MODES, TOY, ToyEncoder, answers, asked, doc, docs, ids
-from test_index_crash import line, worker
 
 from incdsi.documents import Document
 from incdsi.errors import IndexLocked
 from incdsi.index import Index
 
 Reopen = Callable[..., Index]
+WORKER = Path(__file__).with_name("index_worker.py")
 
 
 def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY) as index, worker("hold", str(tmp_path / "shop")) as holder:
+    with Index.create(tmp_path / "shop", TOY) as index, worker(WORKER, "hold", str(tmp_path / "shop")) as holder:
         said = line(holder)
         assert said == f"writing {holder.pid}"
         for change in (
@@ -39,7 +40,7 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
 
 
 def test_a_killed_writer_leaves_the_lock_to_the_next(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY) as index, worker("hold", str(tmp_path / "shop")) as holder:
+    with Index.create(tmp_path / "shop", TOY) as index, worker(WORKER, "hold", str(tmp_path / "shop")) as holder:
         line(holder)
         holder.kill()
         holder.wait()
@@ -50,7 +51,7 @@ def test_a_killed_writer_leaves_the_lock_to_the_next(tmp_path: Path) -> None:
 def test_another_process_sees_a_document_in_the_first_search_after_its_commit(tmp_path: Path) -> None:
     with Index.create(tmp_path / "shop", TOY) as reader:
         assert reader.search("boots") == []
-        with worker("hold", str(tmp_path / "shop")) as holder:
+        with worker(WORKER, "hold", str(tmp_path / "shop")) as holder:
             line(holder)  # said after the commit
             assert ids(reader, "boots") == ["held"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -214,15 +215,73 @@ def test_tuning_keeps_documents_queries_and_what_was_taught(index: Index) -> Non
     result = index.tune(lambda done, total: seen.append((done, total)))
     assert seen
     assert all(done <= total for done, total in seen)
-    assert result["before"].keys() == result["after"].keys() == {"learned", "lexical", "fused", "dense"}
+    assert result.before.keys() == result.after.keys() == {"learned", "lexical", "fused", "dense"}
     assert {id: [q[:4] for q in entry[3]] for id, entry in stored(index).items()} == texts
     assert ids(index, "zebra crossing at dawn", 1, mode="learned") == ["d5"]
     info = index.info()
     fused = info.quality["fused"].mrr_at_10
     assert fused >= info.quality["learned"].mrr_at_10
     assert fused >= info.quality["lexical"].mrr_at_10
-    assert info.quality == result["after"]
+    assert info.quality == result.after
+    assert info.last_tuning == index.last_tuning == result
     assert index.verify() == []
+
+
+def test_an_add_that_tunes_reports_it_and_says_what_it_chose(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
+) -> None:
+    assert index.last_tuning is None
+    monkeypatch.setattr(module, "ENOUGH", 3)
+    batch, seen = docs(30), []
+    index.add_many(batch, asked_for(batch, 4), progress=lambda done, total: seen.append((done, total)))
+    assert (30, 30) in seen
+    assert any(total > 30 and done == total for done, total in seen)  # the trials
+    info, tuned = index.info(), index.last_tuning
+    assert tuned is not None
+    assert (tuned.version, tuned.queries) == (30, info.held_out_queries)
+    assert (tuned.hyperparameters, tuned.lexical_weight) == (info.hyperparameters, info.lexical_weight)
+    assert tuned.after == info.quality
+    assert tuned.trials[0].hyperparameters == tuned.hyperparameters
+    assert reopen(tmp_path / "shop").last_tuning == tuned
+    assert type(info).from_json(json.loads(json.dumps(info.to_json()))) == info
+
+
+def test_tuning_is_kept_whole_or_not_at_all(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(index, 30, 4)
+    kept, version = stored(index), index.version
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("incdsi.index.tuning.reached", interrupt)  # the last thing before the commit
+    with pytest.raises(KeyboardInterrupt):
+        index.tune()
+    assert (stored(index), index.version, index.last_tuning) == (kept, version, None)
+
+
+def test_tuning_is_switched_off_and_on_again_for_good(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
+) -> None:
+    monkeypatch.setattr(module, "ENOUGH", 3)
+    index.set_tuning(False)
+    version = index.version
+    index.set_tuning(False)
+    assert index.version == version
+    filled(index, 30, 4)
+    assert index.last_tuning is None
+    assert not reopen(tmp_path / "shop").info().tuning
+    assert index.info().held_out_queries == 0
+    index.set_tuning(True)
+    batch = docs(30, start=30)
+    index.add_many(batch, asked_for(batch, 4))
+    assert index.last_tuning is not None
+
+
+def test_a_paper_index_refuses_to_tune_itself(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "paper", TOY, method="paper") as index:
+        index.set_tuning(False)
+        with pytest.raises(InvalidInput, match="general form"):
+            index.set_tuning(True)
 
 
 def test_tuning_is_not_begun_by_queries_that_are_gone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """The processes of the crash test, kept cheap: one interpreter forks every writer.
 
-`python crash_worker.py fork`: reads lines `FOLDER SEED`, forks a writer for each, prints its pid, and
-`dead` when it has ended. A writer prints `try OPERATION` before and `ack` after each operation.
+`python crash_worker.py fork`: forks writers by the protocol of `crash_harness.py`.
 `python crash_worker.py read FOLDER`: follows a store until its input ends, then prints what it holds.
 """
 
@@ -9,17 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
-import shutil
 import sys
-import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from crash_harness import discard, ended, fork_writers, say
 from store_samples import content, sample
 
 from incdsi.store import Record, Store
@@ -86,20 +83,6 @@ def perform(store: Store, kind: str, changes: list[Change], scratch: Path) -> St
     return store
 
 
-def discard(folder: Path) -> None:
-    """Removes a folder so that under its name there is only ever all of it or nothing."""
-    trash = folder.with_name("discarded")
-    shutil.rmtree(trash, ignore_errors=True)
-    if folder.exists():
-        os.rename(folder, trash)
-    shutil.rmtree(trash, ignore_errors=True)
-
-
-def say(line: str) -> None:
-    """One line in one write: whole in the pipe or not at all."""
-    os.write(1, f"{line}\n".encode())
-
-
 def write(folder: Path, seed: int) -> None:
     """Writes until it is killed."""
     store = Store.open(folder, writer=True)
@@ -110,22 +93,6 @@ def write(folder: Path, seed: int) -> None:
         say(f"try {json.dumps(changes)}")
         store = perform(store, kind, changes, scratch)
         say("ack")
-
-
-def fork_writers() -> None:
-    """One writer a line, each in a fresh fork of this interpreter."""
-    for line in sys.stdin:
-        folder, seed = line.rsplit(" ", 1)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                write(Path(folder), int(seed))
-            except BaseException as error:
-                say(f"error {error!r}")
-            os._exit(1)
-        say(f"pid {pid}")
-        os.waitpid(pid, 0)
-        say("dead")
 
 
 class Mirror:
@@ -158,12 +125,11 @@ class Mirror:
 
 def read(folder: Path) -> None:
     """Polls, pulls and looks things up until the input ends; then says what it holds."""
-    ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+    over = ended()
     with Store.open(folder, writer=False) as store:
         mirror = Mirror(store)
         pulls = 0
-        while not ended.wait(0.01):
+        while not over.wait(0.01):
             if store.poll():
                 mirror.pull()
                 pulls += 1
@@ -179,6 +145,6 @@ def read(folder: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "fork":
-        fork_writers()
+        fork_writers(write)
     else:
         read(Path(sys.argv[2]))

@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crash_worker import Change, Mirror, discard, require_whole, revision_of
+from crash_harness import acknowledged, discard, line, run_until_killed, worker
+from crash_worker import Change, Mirror, require_whole, revision_of
 from store_samples import content, sample
 
 from incdsi.store import Store
 
 WORKER = Path(__file__).with_name("crash_worker.py")
-ENVIRONMENT = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 State = dict[str, int]
-
-
-@contextlib.contextmanager
-def worker(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, str(WORKER), *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def send(process: subprocess.Popen[str], text: str) -> None:
-    assert process.stdin is not None
-    process.stdin.write(text)
-    process.stdin.flush()
 
 
 def after(state: State, changes: list[Change]) -> State:
@@ -58,37 +25,6 @@ def after(state: State, changes: list[Change]) -> State:
         else:
             del new[id]
     return new
-
-
-def run_until_killed(forker: subprocess.Popen[str], folder: Path, choice: random.Random) -> list[str]:
-    """Starts a writer, kills it at a random moment after its first words, returns all it said."""
-    send(forker, f"{folder} {choice.randrange(2**31)}\n")
-    pid, said = 0, []
-    killer: threading.Timer | None = None
-    while (word := line(forker)) != "dead":
-        assert word, "the forker died"
-        assert not word.startswith("error"), word
-        if word.startswith("pid"):
-            pid = int(word.split()[1])
-        else:
-            said.append(word)
-        if pid and said and killer is None:
-            killer = threading.Timer(choice.random() * 0.15, os.kill, (pid, signal.SIGKILL))
-            killer.start()
-    assert killer is not None
-    killer.join()
-    return said
-
-
-def acknowledged(state: State, said: list[str]) -> tuple[State, State]:
-    """What must be there, and what may be there instead: with the operation in flight."""
-    pending: list[Change] = []
-    for word in said:
-        if word == "ack":
-            state, pending = after(state, pending), []
-        else:
-            pending = json.loads(word.removeprefix("try "))
-    return state, after(state, pending)
 
 
 def state_of(store: Store) -> State:
@@ -104,12 +40,12 @@ def survive(tmp_path: Path, *, kills: int, readers: int, seed: int) -> None:
     Store.create(folder, {}).close()
     choice, state, version, operations = random.Random(seed), State(), 0, 0
     with contextlib.ExitStack() as stack:
-        forker = stack.enter_context(worker("fork"))
-        reading = [stack.enter_context(worker("read", str(folder))) for _ in range(readers)]
+        forker = stack.enter_context(worker(WORKER, "fork"))
+        reading = [stack.enter_context(worker(WORKER, "read", str(folder))) for _ in range(readers)]
         for _ in range(kills):
-            said = run_until_killed(forker, folder, choice)
+            said = run_until_killed(forker, folder, choice, acks=0, within=0.15)
             operations += said.count("ack")
-            certain, possible = acknowledged(state, said)
+            certain, possible = acknowledged(state, said, after)
             with Store.open(folder, writer=choice.random() < 0.5) as store:
                 assert store.verify() == []
                 state = state_of(store)
@@ -146,6 +82,6 @@ def test_two_hundred_and_fifty_kills_with_three_readers(tmp_path: Path) -> None:
 
 
 def test_the_crash_test_would_notice_a_loss() -> None:
-    certain, possible = acknowledged({"a": 1}, ['try [["put", "b", 2]]', "ack", 'try [["delete", "a"]]'])
+    certain, possible = acknowledged({"a": 1}, ['try [["put", "b", 2]]', "ack", 'try [["delete", "a"]]'], after)
     assert (certain, possible) == ({"a": 1, "b": 2}, {"b": 2})
     assert content(sample("a", 1)) != content(sample("a", 2))

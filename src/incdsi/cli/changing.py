@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from incdsi.cli.opening import is_there, stored_settings
-from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show
+from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show, tuning_sentence
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import Batch
 from incdsi.documents import Addition, Document
@@ -18,6 +16,7 @@ from incdsi.errors import InvalidInput
 
 if TYPE_CHECKING:
     from incdsi.index import Index
+    from incdsi.index.tuning import Tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +34,16 @@ class Change:
     """Carries a verb over all batches and remembers what happened."""
 
     verb: Verb
-    path: Path
     skip_bad: bool
     hidden: bool
     additions: list[Addition] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    tuned: bool = False
+    tuning: Tuning | None = None
 
     def run(self, batches: Iterator[Batch], opening: Callable[[], Index]) -> None:
         """Write batch by batch; the index is opened, or made, once there is a good document."""
         opened: Index | None = None
-        before = self._tuned_at()
         with ExitStack() as stack:
             for batch in batches:
                 self._refuse(batch.problems)
@@ -55,7 +52,6 @@ class Change:
                     self._write(opened, self._accepted(opened, batch))
         if opened is None:
             raise InvalidInput(sentences(["expected at least one good document, found none", *self.skipped], "lines"))
-        self.tuned = self._tuned_at() != before
 
     def show(self, *, as_json: bool, quiet: bool) -> None:
         """The result for people or as JSON; what was left out on stderr."""
@@ -65,11 +61,8 @@ class Change:
             emit(self._json())
         else:
             show(self._summary(), *conflicts_table(self.additions))
-        if self.tuned and not as_json:
-            note("the index tuned itself by its held-out queries; `incdsi info` shows what it reaches", quiet=quiet)
-
-    def _tuned_at(self) -> int:
-        return stored_settings(self.path).tuned_at if is_there(self.path) else 0
+        if self.tuning is not None and not as_json:
+            note(tuning_sentence(self.tuning), quiet=quiet)
 
     def _accepted(self, index: Index, batch: Batch) -> Batch:
         objections = {document.id: self.verb.objection(index, document.id) for document in batch.documents}
@@ -87,14 +80,14 @@ class Change:
 
     def _write(self, index: Index, batch: Batch) -> None:
         begin, before, total = time.perf_counter(), len(self.additions), len(batch.documents)
-        reported = 0
+        reported, tuned_before = 0, index.last_tuning
 
         with progress(self.verb.doing, hidden=self.hidden) as bar:
 
-            def report(done: int, _: int) -> None:
+            def report(done: int, of: int) -> None:
                 nonlocal reported
-                reported = done
-                bar(done, total)
+                reported = max(reported, min(done, total))  # when the index tunes itself, all are in
+                bar(done, of)
 
             try:
                 self.additions += self.verb.apply(index, batch, report)
@@ -104,12 +97,15 @@ class Change:
                     "run the same command with --skip-bad for the rest"
                 ) from stop
         self.seconds += time.perf_counter() - begin
+        if index.last_tuning != tuned_before:
+            self.tuning = index.last_tuning
 
     def _json(self) -> dict[str, object]:
         return {
             self.verb.done: len(self.additions),
             "skipped": self.skipped,
-            "tuned": self.tuned,
+            "tuned": self.tuning is not None,
+            "tuning": self.tuning,
             "seconds": self.seconds,
             "milliseconds": _milliseconds(self.additions),
             "documents": [addition_json(addition) for addition in self.additions],
@@ -146,9 +142,18 @@ def _update(index: Index, batch: Batch, report: Report) -> list[Addition]:
 def _upsert(index: Index, batch: Batch, report: Report) -> list[Addition]:
     old = [document for document in batch.documents if document.id in index]
     new = [document for document in batch.documents if document.id not in index]
-    updated = _update(index, _part(batch, old), report)
-    added = _add(index, _part(batch, new), lambda done, total: report(len(old) + done, len(batch.documents)))
+    updated = _update(index, _part(batch, old), lambda done, _: report(done, len(batch.documents)))
+    added = _add(index, _part(batch, new), after(len(old), len(new), report))
     return updated + added
+
+
+def after(before: int, size: int, report: Report) -> Report:
+    """Reports of adding `size` after `before` others, as reports of all; those of other work as they are."""
+
+    def shifted(done: int, total: int) -> None:
+        report(*((before + done, before + size) if total == size else (done, total)))
+
+    return shifted
 
 
 def _part(batch: Batch, documents: list[Document]) -> Batch:

@@ -11,7 +11,7 @@ import typer
 from incdsi.cli.app import app
 from incdsi.cli.looking import quality_table
 from incdsi.cli.opening import open_index, stored_settings
-from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet
+from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning
 from incdsi.cli.output import emit, note, sentences, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.errors import EncoderMismatch, InvalidInput, MissingExtra
@@ -27,21 +27,28 @@ Texts = dict[str, list[str]]
 
 
 @app.command()
-def tune(index: IndexPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
+def tune(index: IndexPath, tuning: Tuning = None, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Choose weights and fusion by the held-out queries.
 
-    All documents are then placed by them; what was reached before and after is shown.
+    All documents are then placed by them; what was reached before and after is shown. With --tuning or
+    --no-tuning nothing is chosen now: the index is told whether to do so by itself.
 
     \b
     Examples:
       incdsi tune --index shop
+      incdsi tune --index shop --no-tuning
     """
+    if tuning is not None:
+        with open_index(index) as opened:
+            opened.set_tuning(tuning)
+        emit({"tuning": tuning}) if as_json else show(f"{index} {'tunes' if tuning else 'does not tune'} itself")
+        return
     with open_index(index) as opened, progress("tuning", hidden=as_json or quiet) as report:
         result = opened.tune(report)
     if as_json:
         emit(result)
     else:
-        show("before", quality_table(result["before"]), "", "after", quality_table(result["after"]))
+        show("before", quality_table(result.before), "", "after", quality_table(result.after))
 
 
 @app.command()
@@ -138,10 +145,7 @@ def _store_queries(index: Index, source: str, report: Report) -> None:
     )
     if problems:
         raise InvalidInput(f"{sentences(problems, 'like these')}\nnothing was stored or trained; mend this first")
-    for done, (id, texts) in enumerate(found.items(), start=1):
-        if not set(texts) <= set(index.queries(id)):
-            index.update(index.get(id), texts)
-        report(done, len(found))
+    index.attach(found, progress=report)
 
 
 def _trained(

@@ -187,7 +187,16 @@ def _facts(path: Path, size: int, found: Info) -> list[tuple[str, str]]:
         ("margins", f"retrieve {how.margins.retrieve:g}, preserve {how.margins.preserve:g}"),
         ("weights", f"retrieve {how.weights.retrieve:g}, anchor {how.weights.anchor:g} at {how.anchor_scale:g}"),
         ("fusion", f"{found.lexical_weight:g} lexical"),
+        ("last tuned", _last_tuned(found)),
     ]
+
+
+def _last_tuned(found: Info) -> str:
+    tuning = found.last_tuning
+    if tuning is None:
+        return "never"
+    gains = (f"{mode} {tuning.before[mode].hits_at_1:.1f} -> {q.hits_at_1:.1f}" for mode, q in tuning.after.items())
+    return f"at version {tuning.version:,} on {tuning.queries:,} held-out queries; H@1 {', '.join(gains)}"
 
 
 def _queries(given: str) -> Iterable[str]:

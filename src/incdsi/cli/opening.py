@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +30,14 @@ def open_or_create(path: Path, encoder: str | None, tuning: bool | None) -> Inde
 
     if not is_there(path):
         return Index.create(path, encoder, tuning=tuning is not False)
+    index = Index.open(path, encoder)
     if tuning is not None:
-        _set_tuning(path, tuning)
-    return Index.open(path, encoder)
+        try:
+            index.set_tuning(tuning)
+        except BaseException:
+            index.close()
+            raise
+    return index
 
 
 def stored_settings(path: Path) -> Settings:
@@ -43,13 +47,3 @@ def stored_settings(path: Path) -> Settings:
 
     with Store.open(path, writer=False) as store:
         return Settings.from_json(store.setting(KEY))  # type: ignore[arg-type]
-
-
-def _set_tuning(path: Path, tuning: bool) -> None:
-    from incdsi.index.settings import KEY
-    from incdsi.store import Store
-
-    settings = stored_settings(path)
-    if settings.tuning != tuning:
-        with Store.open(path, writer=True) as store, store.transaction() as changes:
-            changes.set_setting(KEY, replace(settings, tuning=tuning).to_json())

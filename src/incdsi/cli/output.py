@@ -15,6 +15,8 @@ from incdsi.documents import Addition, Document, Hit
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from incdsi.index.tuning import Tuning
+
 MOST_SENTENCES = 20
 MOST_CONFLICTS = 10
 SNIPPET_WORDS = 32
@@ -77,6 +79,15 @@ def conflicts_table(additions: Iterable[Addition]) -> list[RenderableType]:
     more = f"; {MOST_CONFLICTS} are shown, --json has all" if len(found) > MOST_CONFLICTS else ""
     heading = f"\n{count} (often near-duplicates){more}:"
     return [heading, table(("id", "status", "margin", "conflicts with"), rows)]
+
+
+def tuning_sentence(tuning: Tuning) -> str:
+    """What the index chose for itself, what it gained, and how to forbid it."""
+    before, after = tuning.before["fused"].hits_at_1, tuning.after["fused"].hits_at_1
+    return (
+        f"tuned itself on {tuning.queries:,} held-out question{'' if tuning.queries == 1 else 's'}: "
+        f"fused H@1 {before:.1f} -> {after:.1f}; switch off with `incdsi tune --no-tuning`"
+    )
 
 
 def snippet(text: str, query: str) -> str:

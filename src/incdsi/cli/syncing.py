@@ -80,17 +80,17 @@ class Plan:
         """Delete, update, add: a renamed file does not meet its old self."""
         done, total = 0, len(self.deleted) + len(self.updated) + len(self.added)
         try:
-            for id in self.deleted:
-                index.delete(id)
-                report(done := done + 1, total)
+            index.delete(self.deleted)
+            report(done := len(self.deleted), total)
             for document in self.updated:
                 index.update(document)
                 report(done := done + 1, total)
             before = done
 
-            def added(count: int, _: int) -> None:
+            def added(count: int, of: int) -> None:
                 nonlocal done
-                report(done := before + count, total)
+                done = max(done, min(before + count, total))  # when the index tunes itself, all are in
+                report(*((done, total) if of == len(self.added) else (count, of)))
 
             index.add_many(self.added, progress=added)
         except KeyboardInterrupt as stop:

@@ -60,7 +60,7 @@ def add(
       incdsi add docs/ --index shop --queries log.jsonl
       zcat docs.jsonl.gz | incdsi add - --index shop --batch 1000 --json
     """
-    change = Change(verb=ADD, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change = Change(verb=ADD, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(read_batches(source, queries, batch), lambda: open_or_create(index, encoder, tuning))
     change.show(as_json=as_json, quiet=quiet)
 
@@ -83,7 +83,7 @@ def update(
       incdsi update docs.jsonl --index shop
       incdsi get boots-17 --index shop --json | sed 's/leather/canvas/' | incdsi update - --index shop
     """
-    change = Change(verb=UPDATE, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change = Change(verb=UPDATE, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(read_batches(source, queries), lambda: open_index(index))
     change.show(as_json=as_json, quiet=quiet)
 
@@ -105,7 +105,7 @@ def upsert(
       incdsi upsert docs.jsonl --index shop
       incdsi upsert - --index shop --skip-bad --json < docs.jsonl
     """
-    change = Change(verb=UPSERT, path=index, skip_bad=skip_bad, hidden=as_json or quiet)
+    change = Change(verb=UPSERT, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(read_batches(source, queries), lambda: open_or_create(index, encoder, None))
     change.show(as_json=as_json, quiet=quiet)
 
@@ -140,7 +140,7 @@ def delete(
         raise InvalidInput("expected a filter with at least one field, found {}, which is every document")
     with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
         deleted = (
-            opened.delete(where=chosen, resolve=resolve)
+            opened.delete(where=chosen, resolve=resolve, progress=report)
             if chosen is not None
             else _delete(opened, wanted, resolve, report)
         )
@@ -180,13 +180,8 @@ def _delete(index: Index, ids: list[str], resolve: bool, report: Report) -> int:
     unknown = [f"expected a document in the index, found no {id!r}; check the id" for id in ids if id not in index]
     if unknown:
         raise UnknownDocument(f"{sentences(unknown, 'like these')}\nnothing was deleted")
-    deleted = 0
     try:
-        for deleted, id in enumerate(ids, start=1):
-            index.delete(id, resolve=resolve)
-            report(deleted, len(ids))
+        return index.delete(ids, resolve=resolve, progress=report)
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(
-            f"stopped; at least {count(max(0, deleted - 1))} were deleted, the rest is kept"
-        ) from stop
-    return deleted
+        kept = "nothing was deleted" if ids[0] in index else f"{count(len(ids))} deleted, not all others placed anew"
+        raise KeyboardInterrupt(f"stopped; {kept}") from stop

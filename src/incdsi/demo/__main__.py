@@ -6,6 +6,7 @@ import argparse
 import itertools
 import shutil
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from incdsi.demo.corpus import package_documentation, python_documentation
-from incdsi.documents import Document, Hit
+from incdsi.demo.corpus import choice, package_documentation, python_documentation
+from incdsi.documents import Document
 from incdsi.errors import IncDSIError
 from incdsi.index import Index
 from incdsi.text.encoders import Encoder
@@ -22,16 +23,17 @@ from incdsi.text.encoders import Encoder
 LIVE = "rich"  # the package whose documents are added live; installed with incdsi
 QUESTIONS = (
     "wait until several coroutines are done",
-    "remove duplicates but keep the order",
+    "compare two texts and show what changed",
     "how do I read a zip file",
 )
-LESSON = ("stop my program from eating all the memory", "resource")
+LESSON = ("a cache that forgets what nobody uses", "weakref.WeakValueDictionary")
+MOST = 2000  # documents; embedding them is most of the demo's time
 
 
 class Demo:
     """Fills an empty index, adds documents live, searches, teaches, deletes, and says what to type next."""
 
-    def __init__(self, console: Console, folder: Path, most: int | None, encoder: Encoder | None = None) -> None:
+    def __init__(self, console: Console, folder: Path, most: int, encoder: Encoder | None = None) -> None:
         self.console = console
         self.folder = folder
         self.most = most
@@ -39,7 +41,14 @@ class Demo:
 
     def run(self) -> None:
         self._say("1", "An index over the documentation inside your own Python: from nothing, with no training.")
-        documents = python_documentation()[: self.most]
+        found = python_documentation()
+        documents = choice(found, self.most)
+        if len(documents) < len(found):
+            self.console.print(
+                f"   {len(documents):,} of its {len(found):,} documents; `--documents {len(found)}` takes all",
+                style="dim",
+                highlight=False,
+            )
         shutil.rmtree(self.folder, ignore_errors=True)
         with Index.create(self.folder, self.encoder) as index:
             self._fill(index, documents)
@@ -49,7 +58,7 @@ class Demo:
             live = self._add_live(index)
             self._say("3", "Search: the learned score and BM25, fused.")
             for question in QUESTIONS:
-                self._hits(question, index.search(question, k=3))
+                self._search(index, question)
             self._say("4", "Teach: this question should find that document, from now on.")
             self._teach(index, *LESSON)
             self._say("5", "Delete: gone from the index, and from the files after `incdsi compact`.")
@@ -81,16 +90,19 @@ class Demo:
             total = time.perf_counter() - begin
             spent = addition.seconds
             parts = (spent["encode"], spent["constrain"] + spent["solve"], spent["commit"], total)
-            outcome = addition.status + (f", close to {addition.conflicts[0]}" if addition.conflicts else "")
-            table.add_row(document.id, *(f"{1e3 * part:.1f} ms" for part in parts), outcome)
+            outcome = f"close to {addition.conflicts[0]}" if addition.conflicts else "wins its queries"
+            table.add_row(document.id, *(f"{1e3 * part:.0f} ms" for part in parts), outcome)
             added = document.id
         self.console.print(table)
         return added
 
-    def _hits(self, question: str, hits: list[Hit]) -> None:
-        self.console.print(f"   [bold]{question}[/]")
+    def _search(self, index: Index, question: str) -> None:
+        begin = time.perf_counter()
+        hits = index.search(question, k=3)
+        spent = time.perf_counter() - begin
+        self.console.print(f"   [bold]{question}[/]  [dim]{1e3 * spent:.0f} ms[/]", highlight=False)
         for hit in hits:
-            line = " ".join(hit.document.text.split())[:72]
+            line = textwrap.shorten(hit.document.text, 72, placeholder=" …")
             self.console.print(
                 f"     {hit.rank}. [cyan]{hit.document_id}[/]  [dim]{line}[/]", highlight=False, soft_wrap=True
             )
@@ -135,6 +147,13 @@ def _rank(index: Index, question: str, id: str) -> str:
     return str(ids.index(id) + 1) if id in ids else "beyond 100"
 
 
+def _at_least_one(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of documents above 0, found {text!r}")
+    return number
+
+
 def _problems(index: Index) -> str:
     found = index.verify()
     return "verified: every byte in order" if not found else found[0]
@@ -143,7 +162,7 @@ def _problems(index: Index) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="incdsi.demo", description=__doc__)
     parser.add_argument("--index", type=Path, default=Path("demo-index"), help="folder of the demo's index, made anew")
-    parser.add_argument("--documents", type=int, default=None, help="take only so many documents")
+    parser.add_argument("--documents", type=_at_least_one, default=MOST, help=f"at most so many documents; {MOST}")
     arguments = parser.parse_args()
     console = Console()
     try:

@@ -36,6 +36,15 @@ def python_documentation() -> list[Document]:
     return list({document.id: document for document in found}.values())
 
 
+def choice(documents: list[Document], most: int) -> list[Document]:
+    """At most so many, in their order: topics, modules and classes first, then functions evenly."""
+    functions = [place for place, document in enumerate(documents) if document.metadata["kind"] == "function"]
+    others = sorted(set(range(len(documents))) - set(functions))[:most]
+    room = min(len(functions), most - len(others))
+    chosen = {*others, *(functions[number * len(functions) // room] for number in range(room))}
+    return [documents[place] for place in sorted(chosen)]
+
+
 def package_documentation(package: str) -> list[Document]:
     """The docstrings of an installed package."""
     spec = importlib.util.find_spec(package)

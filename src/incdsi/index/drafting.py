@@ -56,6 +56,33 @@ class Drafter:
             (draft,) = self._encoded([document], [asked])
         return replace(draft, row=record.row, queries=(*draft.queries, *taught))
 
+    def attached(
+        self, records: Sequence[Record], natural: Mapping[str, Sequence[str]], watch: Stopwatch
+    ) -> list[Draft]:
+        """Stored documents with more of what people asked; those that know it all already are left out.
+
+        What is known is not embedded again. One that held nothing out may do so now.
+        """
+        new = [_unknown(record, natural[record.document.id]) for record in records]
+        with watch.step("encode"):
+            vectors = iter(self.encoder.encode([text for some in new for text in some]))
+        return [
+            self._joined(record, [StoredQuery(text=text, embedding=next(vectors)) for text in some])
+            for record, some in zip(records, new, strict=True)
+            if some
+        ]
+
+    def _joined(self, record: Record, new: Sequence[StoredQuery]) -> Draft:
+        """A person's query takes the place of the same one generated."""
+        asked = [query for query in record.queries if not query.generated and not query.taught] + list(new)
+        if self.hold_out and not any(query.held_out for query in asked):
+            apart = _held_out(record.document.id, [query.text for query in asked])
+            asked = [replace(query, held_out=query.text in apart) for query in asked]
+        known = {fold(query.text) for query in new}
+        others = [query for query in record.queries if query.taught or query.generated]
+        kept = [query for query in others if query.taught or fold(query.text) not in known]
+        return replace(Draft.of(record), queries=(*asked, *kept))
+
     def taught(self, record: Record, query: str, watch: Stopwatch) -> Draft:
         """A stored document with one more query, which is never held out."""
         with watch.step("encode"):
@@ -125,6 +152,12 @@ def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[
             raise InvalidInput(f"document {id!r}: expected its queries as a list of texts, found {texts!r:.80}")
         for text in texts:
             utf8(text, f"a query of document {id!r}")
+
+
+def _unknown(record: Record, natural: Sequence[str]) -> list[str]:
+    """What people did not ask before."""
+    known = {fold(query.text) for query in record.queries if not query.generated}
+    return [text for text in distinct(natural) if fold(text) not in known]
 
 
 def _is_query(text: object) -> bool:

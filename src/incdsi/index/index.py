@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index import models, tuning
+from incdsi.index import models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
 from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
-from incdsi.index.info import Info, quality
+from incdsi.index.info import Info
 from incdsi.index.live import Live, Preserve, preserve_nothing
 from incdsi.index.placing import Draft, Method, Placed, Stopwatch, place, place_again
-from incdsi.index.quality import probes
-from incdsi.index.serving import Serving, preserve_by, stored_settings
+from incdsi.index.serving import Serving, opened_encoder, preserve_by, stored_settings
 from incdsi.index.settings import KEY, Settings
+from incdsi.index.tuning import Tuning
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.filters import Where
@@ -140,9 +140,7 @@ class Index:
             return cast(Self, _remote(str(path), key, encoder, generator))
         store = Store.open(path, writer=False)
         try:
-            settings = stored_settings(store)
-            chosen = models.open_model(Path(path), settings.model, settings.fingerprint, encoder)
-            return cls(store, chosen, generator)
+            return cls(store, opened_encoder(store, encoder), generator)
         except BaseException:
             store.close()
             raise
@@ -225,7 +223,12 @@ class Index:
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
         records = list(self._store.changes(0).upserts)
-        return Info.of(records, self._current().settings, self.version)
+        return Info.of(records, self._current().settings, self.last_tuning, self.version)
+
+    @property
+    def last_tuning(self) -> Tuning | None:
+        """What the index chose when it last tuned itself, and what that changed; None before the first time."""
+        return retuning.last_tuning(self._store)
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
@@ -251,7 +254,9 @@ class Index:
     ) -> list[Addition]:
         """Add documents in order; the whole batch is refused before anything is written if one cannot be added.
 
-        They are committed in portions: what an interrupted call reported through `progress` is there.
+        They are committed in portions: what an interrupted call reported through `progress` is there. When
+        enough queries are held out by then, the index tunes itself: `progress` goes on with another total, and
+        `last_tuning` says what it chose.
         """
         batch, asked = list(documents), dict(queries or {})
         additions: list[Addition] = []
@@ -261,7 +266,7 @@ class Index:
                 additions += self._add(batch[start : start + BATCH], asked)
                 if progress is not None:
                     progress(len(additions), len(batch))
-            self._tune_if_due()
+            self._tune_if_due(progress)
         return additions
 
     def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
@@ -288,38 +293,78 @@ class Index:
             watch = Stopwatch()
             return self._replace(self._drafter().taught(self._store.get(id), " ".join(query.split()), watch), watch)
 
+    def attach(
+        self,
+        queries: Mapping[str, Sequence[str]],
+        *,
+        if_version: int | None = None,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Give documents that are there more of what people asked for them, by id; text and old queries stay.
+
+        Unknown ids are refused before anything is written; portions, `progress` and tuning are those of
+        `add_many`. Answers for the documents that learned something new.
+        """
+        asked = dict(queries)
+        require_sound([], asked)
+        additions: list[Addition] = []
+        with self._changing(if_version):
+            ids = [id for id in asked if self._store.row_of(id)]  # refuses one that is not there
+            beside = self._live.compacted() if len(ids) > 1 else self._live
+            for start in range(0, len(ids), BATCH):
+                additions += self._attach(ids[start : start + BATCH], asked, beside)
+                if progress is not None:
+                    progress(min(start + BATCH, len(ids)), len(ids))
+            self._held_out = self._store.held_out()
+            self._tune_if_due(progress)
+        return additions
+
     def delete(
         self,
-        id: str | None = None,
+        id: str | Iterable[str] | None = None,
         *,
         where: Where | None = None,
         resolve: bool = False,
         if_version: int | None = None,
+        progress: Progress | None = None,
     ) -> int:
-        """Remove a document, or all that pass a filter, with their text, queries and preserve rows; how many.
+        """Remove a document, several at once, or all that pass a filter; how many.
 
-        `resolve` places anew those that were solved with it present, so that nothing of it stays in them.
+        Text, queries and preserve rows go with them, all or, when an id is unknown, none. `resolve` then
+        places anew those that were solved with them present, so that nothing of them stays, and reports to
+        `progress`.
         """
         if (id is None) == (where is None):
             raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
         with self._changing(if_version):
-            ids = [id] if id is not None else self._store.ids(self._store.filter_rows(where or {}).tolist())
+            ids = self._store.ids(self._store.filter_rows(where).tolist()) if where is not None else _listed(id)
             shaped = {row for one in ids for row in self._store.constrained_by(self._store.row_of(one))}
             with self._store.transaction() as tx:
                 rows = [tx.delete(one) for one in ids]
             self._live.remove(rows)
             self._applied()
             if resolve:
-                self._place_anew(sorted(shaped - set(rows)))
+                self._place_anew(sorted(shaped - set(rows)), progress)
             return len(ids)
 
-    def tune(self, progress: Progress | None = None) -> dict[str, Any]:
+    def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
         with self._changing(None):
             return self._tune(progress)
 
+    def set_tuning(self, on: bool) -> None:
+        """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
+        with self._changing(None):
+            if on and self._settings.method == "paper":
+                raise InvalidInput("expected an index of the general form to tune itself, found one of the paper's")
+            if on != self._settings.tuning:
+                self._save(replace(self._settings, tuning=on))
+
     def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
-        """Embed and place everything anew under another encoder, then swap it in at once; searches go on."""
+        """Embed and place everything anew under another encoder, then swap it in at once; searches go on.
+
+        The old one's files go when nobody reads by it any more: now, or when the index is next changed.
+        """
         with self._changing(None):
             models.keeper(encoder)(self._store.path)
             settings = replace(
@@ -328,7 +373,8 @@ class Index:
                 dimension=encoder.dimension,
                 model=models.folder_name(encoder),
             )
-            self._swap(settings, reencoded(self._by_row(), encoder, progress), encoder, progress)
+            self._swap(retuning.replaced(reencoded(self._by_row(), encoder, progress), settings, progress), encoder)
+            self._remove_old_models()
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
@@ -336,6 +382,7 @@ class Index:
             self._serve(live=self._live.compacted())
             self._write_base()
             self._store.compact()
+            self._remove_old_models()
 
     # Inside: reading
 
@@ -409,6 +456,7 @@ class Index:
                 writer.close()
                 raise
             self._reader, self._store, self._serving, self._writing = self._store, writer, serving, True
+        self._remove_old_models()
 
     def _recover(self) -> None:
         """Read the store anew when something was committed that what is live does not show."""
@@ -454,9 +502,33 @@ class Index:
             self._applied()
         return self._addition(placed, [record], watch.seconds)
 
-    def _place_anew(self, rows: Sequence[int]) -> None:
-        for id in self._store.ids(rows):
+    def _place_anew(self, rows: Sequence[int], progress: Progress | None) -> None:
+        for done, id in enumerate(self._store.ids(rows), start=1):
             self._replace(Draft.of(self._store.get(id)), Stopwatch())
+            if progress is not None:
+                progress(done, len(rows))
+
+    def _attach(self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live) -> list[Addition]:
+        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
+        watch = Stopwatch()
+        drafts = self._drafter().attached([self._store.get(id) for id in ids], queries, watch)
+        how, method, weight = self._settings.hyperparameters, self._settings.method, self._settings.lexical_weight
+        placed = []
+        for draft in drafts:
+            placed.append(
+                place_again(beside, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
+            )
+            if beside is not self._live:
+                beside.put([placed[-1].knowing(())])
+        records = [one.knowing(()) for one in placed]
+        with watch.step("commit"), self._store.transaction() as tx:
+            for record in records:
+                tx.replace(record.document.id, record)
+        with watch.step("append"):
+            self._live.put(records)
+            self._applied()
+        seconds = {step: spent / max(1, len(drafts)) for step, spent in watch.seconds.items()}
+        return [self._addition(one, records, seconds) for one in placed]
 
     def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
         others = [records[number].document.id for number in sorted(placed.threatened.places)]
@@ -477,57 +549,34 @@ class Index:
     def _by_row(self) -> list[Record]:
         return sorted(self._store.changes(0).upserts, key=lambda record: record.row)
 
-    def _tune_if_due(self) -> None:
+    def _tune_if_due(self, progress: Progress | None) -> None:
         enough = max(ENOUGH, 4 * self._settings.tuned_at)
         if self._settings.tuning and self._held_out >= enough:
             self._held_out = self._store.held_out()  # some may have gone with their documents
             if self._held_out >= enough:
-                self._tune(None)
+                self._tune(progress)
 
-    def _tune(self, progress: Progress | None) -> dict[str, Any]:
-        records = self._by_row()
-        asked = probes(records)
-        if not asked:
-            raise InvalidInput(
-                f"expected held-out queries to tune by, found none among {len(records)} documents; "
-                "add documents with three or more queries each"
-            )
-        settings = self._settings
-        trials = tuning.best_weights(records, asked, settings.dimension, self._preserve, settings.method, progress)
-        before = quality(records, settings)
-        chosen = replace(settings, hyperparameters=trials[0].hyperparameters)
-        if chosen != settings:
-            self._swap(chosen, records, self._encoder, progress)
-        weight = tuning.best_fusion(self._live, asked)
-        after = tuning.reached(self._live, asked, weight)
-        self._save(self._settings.tuned(chosen.hyperparameters, weight, self._held_out))
-        return {"before": before, "after": {**after, "dense": before["dense"]}, "trials": trials}
+    def _tune(self, progress: Progress | None) -> Tuning:
+        new, outcome = retuning.retuned(self._serving, self._by_row(), self._held_out, self.version, progress)
+        self._swap(new, self._encoder)
+        return outcome
 
-    def _swap(self, settings: Settings, records: Sequence[Record], encoder: Encoder, progress: Progress | None) -> None:
-        """Place all records anew under these settings and put them in place in one transaction."""
-        done = 0
-
-        def report(count: int) -> None:
-            nonlocal done
-            done += count
-            if progress is not None:
-                progress(done, len(records))
-
-        how, method = settings.hyperparameters, settings.method
-        live, placed = tuning.resolve(records, settings.dimension, self._preserve, how, method, report)
-        with self._store.transaction() as tx:
-            for record in placed:
-                tx.replace(record.document.id, record)
-            tx.set_setting(KEY, settings.to_json())
-        live.sequence = self._store.version
-        self._serving = Serving(settings=settings, encoder=encoder, live=live)
-        self._refresh_base()
+    def _swap(self, new: retuning.Replacement, encoder: Encoder) -> None:
+        self._serving = new.put_in_place(self._store, encoder)
+        if new.records:
+            self._refresh_base()
 
     def _save(self, settings: Settings) -> None:
         with self._store.transaction() as tx:
             tx.set_setting(KEY, settings.to_json())
         self._serve(settings=settings)
         self._applied()
+
+    def _remove_old_models(self) -> None:
+        """A reader or a backup that began before a swap may still want the model of then: leave it to the next."""
+        path, keep = self._store.path, self._settings.model
+        if models.others(path, keep) and self._store.settled():
+            models.remove_others(path, keep)
 
     def _base_sequence(self) -> int:
         base = self._store.base()
@@ -548,6 +597,10 @@ def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:
     if any(one is not None for one in here):
         raise InvalidInput("expected a server to use its own encoder and generator, found one given; leave it out")
     return RemoteIndex(url, key=key, read_info=Info.from_json)
+
+
+def _listed(id: str | Iterable[str] | None) -> list[str]:
+    return [id] if isinstance(id, str) else list(dict.fromkeys(id or ()))
 
 
 def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:

@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from incdsi.hyperparameters import Hyperparameters, Margins, Weights
+from incdsi.hyperparameters import Hyperparameters
 from incdsi.index import tuning
 from incdsi.index.live import Live, preserve_nothing
 from incdsi.index.placing import Method
 from incdsi.index.quality import Quality, dense_ranks, probes
-from incdsi.index.settings import Settings
+from incdsi.index.settings import Settings, hyperparameters_from
+from incdsi.index.tuning import Tuning
 from incdsi.store import Record
 
 
@@ -32,11 +33,12 @@ class Info:
     hyperparameters: Hyperparameters
     lexical_weight: float
     tuning: bool
+    last_tuning: Tuning | None
     version: int
     quality: Mapping[str, Quality]
 
     @classmethod
-    def of(cls, records: Sequence[Record], settings: Settings, version: int) -> Self:
+    def of(cls, records: Sequence[Record], settings: Settings, last_tuning: Tuning | None, version: int) -> Self:
         queries = [query for record in records for query in record.queries]
         general = settings.method == "general"
         return cls(
@@ -51,10 +53,10 @@ class Info:
             hyperparameters=settings.hyperparameters,
             lexical_weight=settings.lexical_weight,
             tuning=settings.tuning,
+            last_tuning=last_tuning,
             version=version,
             quality=quality(records, settings),
         )
-
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the inverse of `from_json`."""
@@ -64,9 +66,8 @@ class Info:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """From plain values, others than its own ignored."""
         own = {field.name: plain[field.name] for field in fields(cls)}
-        how = own["hyperparameters"]
-        margins, weights = Margins(**how["margins"]), Weights(**how["weights"])
-        own["hyperparameters"] = Hyperparameters(margins=margins, weights=weights, anchor_scale=how["anchor_scale"])
+        own["hyperparameters"] = hyperparameters_from(own["hyperparameters"])
+        own["last_tuning"] = own["last_tuning"] and Tuning.from_json(own["last_tuning"])
         return cls(**{**own, "quality": {name: Quality(**one) for name, one in own["quality"].items()}})
 
 

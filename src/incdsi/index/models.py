@@ -47,6 +47,18 @@ def keeper(encoder: Encoder) -> Callable[[Path], None]:
     return keep
 
 
+def remove_others(index_folder: Path, keep: str | None) -> None:
+    """Remove every model, whole or half-copied, but the one that the settings name."""
+    for folder in others(index_folder, keep):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def others(index_folder: Path, keep: str | None) -> list[Path]:
+    """The models in an index's folder that its settings do not name."""
+    kept = None if keep is None else index_folder / keep
+    return [path for path in (index_folder / MODELS).glob("*") if path != kept]
+
+
 def _copy_durably(source: Path, target: Path) -> None:
     """Return when the copy is on the disk: settings that name it are about to be."""
     try:

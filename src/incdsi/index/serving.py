@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document, Hit
-from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnknownDocument
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
 from incdsi.index.placing import Stopwatch
@@ -27,6 +28,17 @@ def stored_settings(store: Store) -> Settings:
     if not isinstance(stored, Mapping):
         raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
     return Settings.from_json(stored)
+
+
+def opened_encoder(store: Store, given: Encoder | str | Path | None = None) -> Encoder:
+    """The encoder an index was built with; when it is swapped for another meanwhile, that one."""
+    while True:
+        settings = stored_settings(store)
+        try:
+            return models.open_model(store.path, settings.model, settings.fingerprint, given)
+        except (ModelNotFound, InvalidFile):
+            if stored_settings(store).fingerprint == settings.fingerprint:
+                raise
 
 
 def preserve_by(settings: Settings) -> Preserve:
@@ -68,9 +80,9 @@ class Serving:
         while True:
             settings = stored_settings(store)
             if encoder is None or encoder.fingerprint != settings.fingerprint:
-                encoder = models.open_model(store.path, settings.model, settings.fingerprint, None)
+                encoder = opened_encoder(store)
             live = Live.load(store, settings.dimension, preserve_by(settings) if writer else preserve_nothing)
-            if stored_settings(store).fingerprint == settings.fingerprint:
+            if encoder.fingerprint == settings.fingerprint == stored_settings(store).fingerprint:
                 return cls(settings=settings, encoder=encoder, live=live)
 
     def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode, watch: Stopwatch) -> list[Hit]:

@@ -38,11 +38,14 @@ class Settings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        how = stored["hyperparameters"]
-        hyperparameters = Hyperparameters(
-            margins=Margins(**how["margins"]), weights=Weights(**how["weights"]), anchor_scale=how["anchor_scale"]
-        )
-        return cls(**{**stored, "hyperparameters": hyperparameters})
+        return cls(**{**stored, "hyperparameters": hyperparameters_from(stored["hyperparameters"])})
 
     def tuned(self, hyperparameters: Hyperparameters, lexical_weight: float, held_out: int) -> Self:
         return replace(self, hyperparameters=hyperparameters, lexical_weight=lexical_weight, tuned_at=held_out)
+
+
+def hyperparameters_from(stored: Mapping[str, Any]) -> Hyperparameters:
+    """As `asdict` made them."""
+    return Hyperparameters(
+        margins=Margins(**stored["margins"]), weights=Weights(**stored["weights"]), anchor_scale=stored["anchor_scale"]
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.live import Live, Preserve
 from incdsi.index.placing import Draft, Method, place, place_again
 from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
+from incdsi.index.settings import hyperparameters_from
 from incdsi.store import Record
 
 Progress = Callable[[int, int], None]
@@ -35,6 +37,43 @@ class Trial:
 
     hyperparameters: Hyperparameters
     quality: Quality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """What was chosen by `queries` held-out queries, and how well they were found before and after.
+
+    `version` is that of the index it was chosen for; `before` and `after` are by way of searching; `trials`
+    are what was tried, best first.
+    """
+
+    version: int
+    queries: int
+    hyperparameters: Hyperparameters
+    lexical_weight: float
+    before: Mapping[str, Quality]
+    after: Mapping[str, Quality]
+    trials: tuple[Trial, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "trials": [asdict(trial) for trial in self.trials]}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        return cls(
+            version=stored["version"],
+            queries=stored["queries"],
+            hyperparameters=hyperparameters_from(stored["hyperparameters"]),
+            lexical_weight=stored["lexical_weight"],
+            before={mode: Quality(**found) for mode, found in stored["before"].items()},
+            after={mode: Quality(**found) for mode, found in stored["after"].items()},
+            trials=tuple(
+                Trial(
+                    hyperparameters=hyperparameters_from(trial["hyperparameters"]), quality=Quality(**trial["quality"])
+                )
+                for trial in stored["trials"]
+            ),
+        )
 
 
 def resolve(

@@ -154,6 +154,11 @@ class Store:
         with self._writing() as connection, clear_errors(self._file):
             upkeep.purge(connection, self.path)
 
+    def settled(self) -> bool:
+        """Whether no reader, in any process, is still inside a snapshot from before the last commit."""
+        with self._writing() as connection, clear_errors(self._file):
+            return upkeep.caught_up(connection)
+
     def backup(self, target: Path | str, *, progress: Progress | None = None) -> None:
         """Copies one moment of the store, and model/, to a new folder while reading and writing go on."""
         upkeep.copy_store(self._readers, self.path, Path(target), progress)

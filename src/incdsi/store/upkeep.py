@@ -13,7 +13,7 @@ import apsw
 from incdsi.errors import IndexLocked, IndexNotFound
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
-from incdsi.store.connections import Readers, clear_errors, disk_full, open_writer, whole_or_nothing
+from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
 from incdsi.store.files import MODEL, STORE, staged
 from incdsi.store.records import JSON
 from incdsi.store.schema import APPLICATION_ID, check_format, migrate
@@ -62,6 +62,16 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
         )
 
 
+def caught_up(connection: apsw.Connection) -> bool:
+    """Whether every reader is at the newest snapshot: only then can all of the log be checkpointed."""
+    connection.set_busy_timeout(0)
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(FULL)").get
+    finally:
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+    return not busy
+
+
 def _forget(connection: apsw.Connection, newest: int) -> None:
     with whole_or_nothing(connection):
         connection.execute("BEGIN IMMEDIATE")
@@ -99,9 +109,10 @@ def restoring(backup: Path, path: Path, progress: Progress | None) -> Iterator[P
 def _copy(readers: Readers, folder: Path, made: Path, progress: Progress | None) -> None:
     with readers.snapshot() as source:
         source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # takes the snapshot that all steps share
+        # Inside the snapshot: a model that it names is not removed while somebody reads it.
+        if (folder / MODEL).is_dir():
+            shutil.copytree(folder / MODEL, made / MODEL)
         _copy_pages(source, made / STORE, progress)
-    if (folder / MODEL).is_dir():
-        shutil.copytree(folder / MODEL, made / MODEL)
 
 
 def _copy_pages(source: apsw.Connection, file: Path, progress: Progress | None) -> None:

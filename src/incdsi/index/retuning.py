@@ -1,0 +1,92 @@
+"""Everything placed anew under other settings, then put in place at once: tuning, and another encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from incdsi.errors import InvalidInput
+from incdsi.index import tuning
+from incdsi.index.info import quality
+from incdsi.index.live import Live
+from incdsi.index.quality import probes
+from incdsi.index.serving import Serving, preserve_by
+from incdsi.index.settings import KEY, Settings
+from incdsi.index.tuning import Tuning
+from incdsi.store import Record, Store
+from incdsi.text.encoders import Encoder
+
+Progress = Callable[[int, int], None]
+TUNING_KEY = "tuning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Replacement:
+    """Other settings and, unless they place documents as before, all `records` placed by them; not stored yet."""
+
+    settings: Settings
+    live: Live
+    records: Sequence[Record] = ()
+    tuning: Tuning | None = None
+
+    def put_in_place(self, store: Store, encoder: Encoder) -> Serving:
+        """Store it in one transaction; what is to be served from then on."""
+        with store.transaction() as tx:
+            for record in self.records:
+                tx.replace(record.document.id, record)
+            tx.set_setting(KEY, self.settings.to_json())
+            if self.tuning is not None:
+                tx.set_setting(TUNING_KEY, self.tuning.to_json())
+        self.live.sequence = store.version
+        return Serving(settings=self.settings, encoder=encoder, live=self.live)
+
+
+def replaced(records: Sequence[Record], settings: Settings, progress: Progress | None) -> Replacement:
+    """All records, in the order of their rows, placed from nothing under these settings."""
+    done = 0
+
+    def report(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, len(records))
+
+    how, method, preserve = settings.hyperparameters, settings.method, preserve_by(settings)
+    live, placed = tuning.resolve(records, settings.dimension, preserve, how, method, report)
+    return Replacement(settings=settings, live=live, records=placed)
+
+
+def retuned(
+    serving: Serving, records: Sequence[Record], held_out: int, version: int, progress: Progress | None
+) -> tuple[Replacement, Tuning]:
+    """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
+    asked = probes(records)
+    if not asked:
+        raise InvalidInput(
+            f"expected held-out queries to tune by, found none among {len(records)} documents; "
+            "add documents with three or more queries each"
+        )
+    old = serving.settings
+    trials = tuning.best_weights(records, asked, old.dimension, preserve_by(old), old.method, progress)
+    before = quality(records, old)
+    chosen = replace(old, hyperparameters=trials[0].hyperparameters)
+    new = Replacement(settings=old, live=serving.live) if chosen == old else replaced(records, chosen, progress)
+    weight = tuning.best_fusion(new.live, asked)
+    after = {**tuning.reached(new.live, asked, weight), "dense": before["dense"]}
+    outcome = Tuning(
+        version=version,
+        queries=len(asked),
+        hyperparameters=chosen.hyperparameters,
+        lexical_weight=weight,
+        before=before,
+        after=after,
+        trials=tuple(trials),
+    )
+    settings = old.tuned(chosen.hyperparameters, weight, held_out)
+    return replace(new, settings=settings, tuning=outcome), outcome
+
+
+def last_tuning(store: Store) -> Tuning | None:
+    """The outcome of the last tuning that was put in place; None before the first."""
+    stored = store.setting(TUNING_KEY)
+    return Tuning.from_json(stored) if isinstance(stored, Mapping) else None

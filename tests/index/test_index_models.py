@@ -1,0 +1,139 @@
+"""The model of an index that adopted another encoder goes when nobody reads by it any more."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from index_samples import answers, docs
+
+from incdsi.errors import ModelNotFound
+from incdsi.index import Index, models
+from incdsi.store import Store
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the models are exported with torch")
+
+
+@pytest.fixture(scope="module")
+def two_models(exported: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    """The tiny BERT, and one that cuts texts earlier: another function, another fingerprint."""
+    import dataclasses
+    import shutil
+
+    from incdsi.text.encoders.manifest import write_manifest
+    from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+
+    folder = tmp_path_factory.mktemp("other") / "model"
+    shutil.copytree(exported.folder, folder)
+    write_manifest(folder, dataclasses.replace(exported.manifest, max_length=8, fingerprint="f" * 64))
+    return exported, OnnxEncoder(folder)
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: nothing of ours catches it."""
+
+
+def kept(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "model").iterdir())
+
+
+def name(encoder: Any) -> str:
+    return str(encoder.fingerprint[:16])
+
+
+def test_the_old_model_is_removed_when_nobody_reads(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(5))
+        assert kept(tmp_path / "shop") == [name(old)]
+        index.adopt(new)
+        assert kept(tmp_path / "shop") == [name(new)]
+        found = answers(index)
+    with Index.open(tmp_path / "shop") as again:
+        assert answers(again) == found
+
+
+def test_the_old_model_stays_while_a_snapshot_of_before_is_read(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index, Store.open(tmp_path / "shop", writer=False) as reader:
+        index.add_many(docs(5))
+        changes = reader.changes(0)
+        next(changes.upserts)
+        index.adopt(new)
+        assert kept(tmp_path / "shop") == sorted([name(old), name(new)])
+        assert len(list(changes.upserts)) == 4
+        index.compact()
+        assert kept(tmp_path / "shop") == [name(new)]
+
+
+def test_a_reader_follows_to_the_new_model(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index, Index.open(tmp_path / "shop") as reader:
+        index.add_many(docs(5))
+        assert answers(reader) == answers(index)
+        index.adopt(new)
+        assert kept(tmp_path / "shop") == [name(new)]
+        assert answers(reader) == answers(index)
+
+
+def test_an_opening_that_meets_a_swap_opens_the_new_model(
+    tmp_path: Path, two_models: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(5))
+        open_model = models.open_model
+
+        def swapped_meanwhile(*arguments: Any) -> Any:
+            monkeypatch.setattr(models, "open_model", open_model)
+            index.adopt(new)  # after the settings were read, before the model was opened
+            return open_model(*arguments)
+
+        monkeypatch.setattr(models, "open_model", swapped_meanwhile)
+        with Index.open(tmp_path / "shop") as reader:
+            assert answers(reader) == answers(index)
+
+
+def test_a_model_that_is_missing_is_said_to_be(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    old, _ = two_models
+    Index.create(tmp_path / "shop", old).close()
+    models.remove_others(tmp_path / "shop", None)
+    with pytest.raises(ModelNotFound):
+        Index.open(tmp_path / "shop")
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_killed_beside_the_swap_nothing_is_lost_and_the_next_writer_tidies(
+    tmp_path: Path, two_models: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    old, new = two_models
+
+    def die(*_: object) -> None:
+        raise KilledError
+
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(5))
+        with monkeypatch.context() as patch:
+            patch.setattr(Index, "_swap" if moment == "before" else "_remove_old_models", die)
+            with pytest.raises(KilledError):
+                index.adopt(new)
+    assert kept(tmp_path / "shop") == sorted([name(old), name(new)])
+    with Index.open(tmp_path / "shop") as index:
+        assert index.info().encoder == (old if moment == "before" else new).fingerprint
+        index.add_many(docs(1, start=5))
+        assert kept(tmp_path / "shop") == [name(old if moment == "before" else new)]
+        assert len(index.search("boots")) == 6
+        assert index.verify() == []
+
+
+def test_a_backup_has_the_model_it_needs_and_no_other(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(5))
+        index.adopt(new)
+        index.backup(tmp_path / "backup")
+        with Index.open(tmp_path / "backup") as copy:
+            assert answers(copy) == answers(index)
+    assert kept(tmp_path / "backup") == [name(new)]
