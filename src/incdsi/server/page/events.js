@@ -2,8 +2,9 @@
 //
 //   searched  {query, hits}            the results on screen are these
 //   focused   {id, title}              a document is being looked at
+//   leaving   {id}                     a document is about to be deleted here
 //   changed   {id, kind}               a document was added, edited, taught or deleted here
-//   back                               the server answers again, or a key was given
+//   back                               the server answers again
 
 const target = new EventTarget();
 

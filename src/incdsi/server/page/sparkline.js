@@ -16,7 +16,7 @@ export function sparkline(values, label) {
   svg.append(
     vector("polygon", { class: "area", points: `0,${HEIGHT} ${line} ${lastX.toFixed(1)},${HEIGHT}` }),
     vector("polyline", { class: "path", points: line }),
-    vector("circle", { class: "last", cx: lastX, cy: lastY, r: 3.5 }),
+    vector("path", { class: "last", d: `M${lastX.toFixed(1)},${lastY.toFixed(1)}h.01` }), // a dot that no stretching bends
   );
   return svg;
 }
