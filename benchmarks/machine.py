@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import resource
 import sys
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from incdsi.evaluation.report.machine import machine
+
+__all__ = ["RESULTS", "SHARED_DATA", "machine", "peak_mb", "resident_mb", "write"]
+
 RESULTS = Path(__file__).parent / "results"
 SHARED_DATA = Path(__file__).parent.parent.parent / "shared" / "data"
-
-
-def machine() -> dict[str, Any]:
-    """Processor, cores, memory, and the versions of what the figures depend on."""
-    packages = ("numpy", "torch", "onnxruntime", "sentence-transformers", "apsw")
-    return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
-        "python": platform.python_version(),
-        **{name: _version(name) for name in packages},
-    }
 
 
 def resident_mb() -> float:
@@ -48,19 +38,3 @@ def write(name: str, results: dict[str, Any]) -> Path:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     path.write_text(json.dumps({"command": command, "when": when, "machine": machine(), **results}, indent=1) + "\n")
     return path
-
-
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    units = [unit for unit in ("avx2", "avx512f", "amx_bf16") if f" {unit}" in flags]
-    return " ".join([names[0] if names else platform.processor(), *units])
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"

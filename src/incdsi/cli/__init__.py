@@ -4,6 +4,7 @@ from incdsi.cli.app import app, main
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
 from incdsi.cli.looking import export, get, info, search, version
+from incdsi.cli.repro import repro
 from incdsi.cli.serving import serve
 from incdsi.cli.syncing import sync
 from incdsi.cli.writing import add, delete, teach, update, upsert
@@ -18,6 +19,7 @@ __all__ = [
     "get",
     "info",
     "main",
+    "repro",
     "restore",
     "search",
     "serve",

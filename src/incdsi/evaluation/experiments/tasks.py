@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from incdsi.errors import InvalidFile, InvalidInput
 
 Progress = Callable[[int, int], None]
@@ -58,6 +61,17 @@ class Pieces:
     def path(self, name: str, kind: str = "json") -> Path:
         """Where a piece is, or an array that belongs to it."""
         return self.folder / PIECES / f"{name.replace('/', '.').replace(' ', '_')}.{kind}"
+
+    def keep_array(self, name: str, array: NDArray[Any]) -> None:
+        """Store an array beside its piece."""
+        path = self.path(name, "npy")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, array, allow_pickle=False)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The array beside a piece."""
+        found: NDArray[Any] = np.load(self.path(name, "npy"), allow_pickle=False)
+        return found
 
     def _require_same(self, study: Mapping[str, Any]) -> None:
         file = self.folder / STUDY

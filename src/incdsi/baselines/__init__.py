@@ -1,0 +1,1 @@
+"""What the index is compared with, behind one protocol: fit, add, search."""

@@ -1,0 +1,122 @@
+"""repro: the paper's study at one command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incdsi.cli.app import app
+from incdsi.cli.options import AsJson, Quiet
+from incdsi.cli.output import emit, note, show, table
+from incdsi.cli.progress import progress
+from incdsi.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from incdsi.evaluation.experiments.settings import StudySettings
+    from incdsi.evaluation.experiments.study import Study
+
+Name = Annotated[
+    str, typer.Argument(metavar="DATASET", help="squad, nq-passages, nq320k, msmarco, or a folder with a collection.")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="NAME", help="This experiment; may be given again.", show_default=False),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Where the report goes; default report-DATASET.")
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the collection lies.", show_default=False)
+]
+Orders = Annotated[int | None, typer.Option("--orders", min=1, help="Random orders of the curves.", show_default=False)]
+Finetuned = Annotated[
+    bool | None,
+    typer.Option("--finetuned/--frozen", help="With or without the finetuned baselines.", show_default=False),
+]
+
+
+@app.command()
+def repro(
+    dataset: Name,
+    only: Only = None,
+    small: Annotated[bool, typer.Option("--small", help="A few hundred documents: about two minutes.")] = False,
+    out: Out = None,
+    data: Data = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the split and of everything drawn.")] = 0,
+    orders: Orders = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, help="Of each form's tuning.", show_default=False)
+    ] = None,
+    finetuned: Finetuned = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", metavar="NAME", help="Another model.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce the paper's study on a dataset, and write a report.
+
+    Splits, trains, tunes, streams, and compares with every baseline. Every finished piece is kept
+    in the output folder: after Ctrl-C the same command goes on where it stopped. Needs the extras
+    `train` and `eval`.
+
+    \b
+    Examples:
+      incdsi repro squad --out report
+      incdsi repro nq-passages --only main --only frontier
+      incdsi repro squad --small
+      incdsi repro ./my-collection --orders 10 --json
+    """
+    laboratory, datasets = _rooms()
+    names = laboratory.chosen(only or [])
+    given = {"orders": orders, "trials": trials, "finetuned": finetuned, "encoder": encoder}
+    settings = _settings(datasets.settings_for(dataset), small, seed, given)
+    folder = out or Path(f"report-{Path(dataset).name}{'-small' if small else ''}")
+    hidden = as_json or quiet
+    study = _study(datasets, dataset, data, settings, folder, hidden)
+    with progress("studying", hidden=hidden) as report:
+        page = laboratory.run_study(study, names, command=laboratory.command_line(), progress=report)
+    _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
+
+
+def _rooms() -> tuple[Any, Any]:
+    """The laboratory, or the sentence that says what to install."""
+    try:
+        from incdsi.evaluation.experiments import datasets, laboratory
+    except MissingExtra:
+        raise
+    except ImportError as error:
+        raise MissingExtra(
+            f"expected what the study needs, found no {error.name}; install it with: pip install 'incdsi[train,eval]'"
+        ) from error
+    return laboratory, datasets
+
+
+def _settings(preset: StudySettings, small: bool, seed: int, given: dict[str, Any]) -> StudySettings:
+    from incdsi.evaluation.experiments.settings import SMALL
+
+    told = {name: value for name, value in given.items() if value is not None}
+    return replace(SMALL if small else preset, seed=seed, **told)
+
+
+def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool) -> Study:
+    from incdsi.evaluation.experiments.study import Study
+    from incdsi.text.encoders import load_encoder
+
+    dataset = datasets.read_dataset(name, data).sampled(settings.documents, settings.seed)
+    with progress("embedding", hidden=hidden) as report:
+        embedded = datasets.embedded(dataset, load_encoder(settings.encoder or None), report)
+    return Study(embedded, dataset.split(settings.seed), settings, folder)
+
+
+def _tell(study: Study, seconds: dict[str, float], page: Path, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        pieces = sorted(path.name for path in (study.pieces.folder / "pieces").glob("*.json"))
+        emit({"report": str(page), "seconds": seconds, "pieces": pieces})
+        return
+    show(table(("experiment", "seconds"), [(name, f"{spent:,.0f}") for name, spent in seconds.items()]))
+    show(f"the report is {page}")
+    note("beside it: report.md, figures/, tables/, split/ and pieces/", quiet=quiet)

@@ -1,0 +1,65 @@
+"""A method on the study's documents: fitted to the initial ones, given new ones, judged on both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from incdsi.baselines.protocol import Method, Part
+from incdsi.evaluation.experiments.judging import judged, scores_of
+from incdsi.evaluation.experiments.study import Study
+from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.metrics import compare
+
+Make = Callable[[Progress], Method]
+
+
+def compared(
+    study: Study, name: str, make: Make, new: Callable[[], Part], *, seconds: float, validation: bool = False
+) -> Task:
+    """The task that adds these documents by this method and keeps the ranks of old and new test queries.
+
+    With `validation` it keeps those of the validation queries too, under `val`.
+    """
+
+    def run(progress: Progress) -> Piece:
+        method, part = make(progress), new()
+        method.fit(study.initial)
+        method.add(part)
+        piece: Piece = {"added": len(part), "ranks": judged(method, study.groups(len(part)))}
+        if validation:
+            piece["val"] = judged(method, study.groups(len(part), validation=True))
+        return {**piece, "seconds": dict(method.seconds)}
+
+    return Task(name=name, run=run, seconds=seconds + study.judging_seconds())
+
+
+def interval(text: str, measure: str = "H@1") -> str:
+    """A measure with its 95 % interval, as tables show it."""
+    return str(scores_of(text).estimate(measure)) if text else "-"
+
+
+def plain(text: str, measure: str) -> str:
+    """A measure in percent."""
+    return f"{scores_of(text).mean(measure):.1f}" if text else "-"
+
+
+def against(reference: Mapping[str, Any], piece: Mapping[str, Any], group: str) -> str:
+    """The paired difference of H@1 in points, with a star for each of p < 0.05, 0.01, 0.001."""
+    if not piece["ranks"][group] or len(piece["ranks"][group]) != len(reference["ranks"][group]):
+        return "-"
+    found = compare(scores_of(reference["ranks"][group]), scores_of(piece["ranks"][group]), "H@1")
+    stars = "*" * sum(found.p_value < level for level in (0.05, 0.01, 0.001))
+    return f"{found.difference:+.1f}{stars}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them."""
+    if seconds < 1.0:
+        return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def unique(tasks: Sequence[Task]) -> list[Task]:
+    """The tasks in order, each name once."""
+    return list({task.name: task for task in tasks}.values())

@@ -1,0 +1,141 @@
+"""Curves over additions: old and new H@1 while documents arrive, over several random orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incdsi.baselines.protocol import Floats
+from incdsi.baselines.ranking import best
+from incdsi.evaluation.experiments import main_table
+from incdsi.evaluation.experiments.comparing import unique
+from incdsi.evaluation.experiments.incremental import newcomers
+from incdsi.evaluation.experiments.judging import LOOK, averaged, encoded, hits1, own_ranks
+from incdsi.evaluation.experiments.methods import FORMS, GENERAL, PAPER, RETRAINING, named
+from incdsi.evaluation.experiments.study import Places, Study
+from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tuned import tuned, tuned_tasks
+from incdsi.evaluation.report.figures import Figure, Panel, Series
+from incdsi.evaluation.report.sections import Section
+from incdsi.evaluation.report.tables import Table
+from incdsi.evaluation.streams import add_all
+
+NAME, TITLE = "curves", "Curves over additions"
+STEPS = (1, 3)  # times each power of ten
+
+
+def marks(study: Study) -> list[int]:
+    """10, 30, 100, ... and all new documents."""
+    most = len(study.split.new)
+    steps = [step * 10**power for power in range(1, 7) for step in STEPS]
+    return [*(step for step in steps if step < most), most]
+
+
+def tasks(study: Study) -> list[Task]:
+    """Dense and both forms, each in every order."""
+    methods = ("dense", PAPER, GENERAL)
+    streams = [_task(study, method, order) for order in range(study.settings.orders) for method in methods]
+    last = study.additions[-1]
+    return unique([study.initial_task(), *tuned_tasks(study), main_table.task_of(study, RETRAINING, last), *streams])
+
+
+def section(study: Study) -> Section:
+    """One panel for old, one for new documents, with the spread over orders; the same as a table."""
+    methods = ("dense", PAPER, GENERAL)
+    panels = tuple(
+        Panel(
+            title=f"{group} documents",
+            x="documents added",
+            y="H@1 (%)",
+            log_x=True,
+            series=(*(_series(study, method, group) for method in methods), _level(study, group)),
+        )
+        for group in ("old", "new")
+    )
+    orders = study.settings.orders
+    caption = f"H@1 while documents are added; mean and standard deviation of {orders} random orders."
+    return Section(
+        name=NAME,
+        title=TITLE,
+        paragraphs=_paragraphs(study),
+        figures=(Figure(name="curves", caption=caption, panels=panels),),
+        tables=(_table(study, methods),),
+    )
+
+
+def _task(study: Study, method: str, order: int) -> Task:
+    def run(progress: Progress) -> Piece:
+        shuffled = np.random.default_rng([study.settings.seed, order]).permutation(len(study.new))
+        vectors = _vectors(study, method, shuffled, progress)
+        return {"at": {str(mark): _judged(study, vectors, mark, shuffled) for mark in marks(study)}}
+
+    seconds = len(marks(study)) * study.judging_seconds() + 0.01 * len(study.split.new) * (method != "dense")
+    return Task(name=f"curves/{method}/{order}", run=run, seconds=seconds)
+
+
+def _vectors(study: Study, method: str, order: Places, progress: Progress) -> Floats:
+    """V after all additions in this order; the state at a mark is its beginning."""
+    part = study.new.take(order)
+    if method == "dense":
+        return np.concatenate([study.initial.embeddings, part.embeddings])
+    how = tuned(study, FORMS[method])
+    stream = add_all(study.state(FORMS[method]), newcomers(part), hyperparameters=how, progress=progress)
+    return stream.state.vectors
+
+
+def _judged(study: Study, vectors: Floats, mark: int, order: Places) -> dict[str, str]:
+    known = vectors[: len(study.initial) + mark]
+    groups = study.groups(mark, order=order)
+    return {
+        group: encoded(own_ranks(best(some.embeddings, known, LOOK), some.owners)) for group, some in groups.items()
+    }
+
+
+def _averages(study: Study, method: str, mark: int, group: str) -> tuple[float, float]:
+    pieces = study.all_pieces([f"curves/{method}/{order}" for order in range(study.settings.orders)])
+    return averaged([{"ranks": piece["at"][str(mark)]} for piece in pieces if piece["at"][str(mark)][group]], group)
+
+
+def _series(study: Study, method: str, group: str) -> Series:
+    values = [_averages(study, method, mark, group) for mark in marks(study)]
+    return Series(
+        label=named(method),
+        style=method,
+        x=tuple(float(mark) for mark in marks(study)),
+        y=tuple(mean for mean, _ in values),
+        spread=tuple(deviation for _, deviation in values),
+    )
+
+
+def _level(study: Study, group: str) -> Series:
+    piece = study.piece(main_table.name_of(RETRAINING, study.additions[-1]))
+    label = f"{named(RETRAINING)}, all added"
+    return Series(label=label, style=RETRAINING, kind="level", y=(hits1(piece["ranks"][group]),))
+
+
+def _table(study: Study, methods: tuple[str, ...]) -> Table:
+    columns = ("method", *(f"+{mark:,}" for mark in marks(study)))
+    rows = tuple(
+        (f"{named(method)}, {group}", *(_cell(*_averages(study, method, mark, group)) for mark in marks(study)))
+        for group in ("old", "new")
+        for method in methods
+    )
+    caption = f"H@1 after so many additions: mean ± standard deviation of {study.settings.orders} random orders"
+    return Table(name="curves", caption=caption, columns=columns, rows=rows)
+
+
+def _cell(mean: float, deviation: float) -> str:
+    return f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _paragraphs(study: Study) -> tuple[str, ...]:
+    last = marks(study)[-1]
+    general, paper = ([_averages(study, form, last, group) for group in ("old", "new")] for form in (GENERAL, PAPER))
+    reference = study.piece(main_table.name_of(RETRAINING, study.additions[-1]))["ranks"]
+    distance = [general[side][0] - hits1(reference[group]) for side, group in enumerate(("old", "new"))]
+    return (
+        f"After all {last:,} additions, over {study.settings.orders} orders, the general form reaches "
+        f"{_cell(*general[0])} on old and {_cell(*general[1])} on new documents, the paper's form {_cell(*paper[0])} "
+        f"and {_cell(*paper[1])}. The general form is {distance[0]:+.1f} points from retraining on old documents and "
+        f"{distance[1]:+.1f} on new ones. In how far the order matters is the deviation; the first points of the "
+        "curves on new documents rest on few queries.",
+    )

@@ -1,0 +1,129 @@
+"""The frontier: what each form can trade between old and new documents, beside the methods that cannot trade."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incdsi.baselines.lexical import BM25
+from incdsi.evaluation.experiments import main_table
+from incdsi.evaluation.experiments.comparing import compared, unique
+from incdsi.evaluation.experiments.grid import FORMS, TUNED, Point, grid_tasks, points
+from incdsi.evaluation.experiments.incremental import Fused
+from incdsi.evaluation.experiments.judging import hits1
+from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, named
+from incdsi.evaluation.experiments.study import Study
+from incdsi.evaluation.experiments.tasks import Task
+from incdsi.evaluation.experiments.tuned import tuned_tasks
+from incdsi.evaluation.experiments.weights import named as weights_named
+from incdsi.evaluation.report.figures import Figure, Panel, Series
+from incdsi.evaluation.report.sections import Section
+from incdsi.evaluation.report.tables import Table
+from incdsi.search import DEFAULT_FUSION
+
+NAME, TITLE = "frontier", "The frontier of old and new"
+BESIDE = (RETRAINING, "dense", "BM25")
+FUSED = f"{NAME}/fused"
+
+
+def tasks(study: Study) -> list[Task]:
+    """Both grids, what stands beside them, and the fused search."""
+    last = study.additions[-1]
+    beside = [main_table.task_of(study, method, last) for method in BESIDE]
+    grids = grid_tasks(study, NAME, lambda: study.new)
+    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study)])
+
+
+def section(study: Study) -> Section:
+    """The frontier drawn, and every point of it in a table."""
+    found = {form: points(study, NAME, form) for form in FORMS}
+    beside = {name: study.piece(main_table.name_of(name, study.additions[-1]))["ranks"] for name in BESIDE}
+    fused = study.piece(FUSED)["ranks"]
+    near = tuple(name for name in beside if name != "BM25")
+    caption = "H@1 of old and new documents over a grid of weights, all new documents added; filled: tuned weights."
+    return Section(
+        name=NAME,
+        title=TITLE,
+        paragraphs=_paragraphs(found, beside, fused),
+        figures=(
+            Figure(
+                name="frontier",
+                caption=caption,
+                panels=(
+                    _panel("learned and dense", found, {name: beside[name] for name in near}),
+                    _panel("with words", found, {**beside, "fused": fused}),
+                ),
+            ),
+        ),
+        tables=(_table(found, beside, fused),),
+    )
+
+
+def _fused_task(study: Study) -> Task:
+    return compared(
+        study,
+        FUSED,
+        lambda progress: Fused(incremental(study, GENERAL, progress), BM25(), DEFAULT_FUSION),
+        lambda: study.new,
+        seconds=0.01 * len(study.split.new) + 40 * (len(study.data.documents) / 9_748),
+    )
+
+
+def _panel(title: str, found: dict[Any, list[Point]], beside: dict[str, Any]) -> Panel:
+    series = [_series(form, some, chosen) for form, some in found.items() for chosen in (False, True)]
+    for name, ranks in beside.items():
+        old, new = (hits1(ranks["old"]),), (hits1(ranks["new"]),)
+        label = f"general form + BM25 ({DEFAULT_FUSION:g})" if name == "fused" else named(name)
+        series.append(Series(label=label, style=name, kind="points", x=old, y=new))
+    return Panel(title=title, x="old documents, H@1 (%)", y="new documents, H@1 (%)", series=tuple(series))
+
+
+def _series(form: str, some: list[Point], chosen: bool) -> Series:
+    mine = [point for point in some if (point.key == TUNED) == chosen]
+    return Series(
+        label=named(form) + (", tuned" if chosen else ", grid"),
+        style=form,
+        kind="points",
+        dashed=not chosen,
+        x=tuple(point.old for point in mine),
+        y=tuple(point.new for point in mine),
+    )
+
+
+def dominated(points: list[Point], by: list[Point]) -> int:
+    """How many of the points have one among the others that is as good on both sides and better on one."""
+    return sum(any(b.old >= a.old and b.new >= a.new and (b.old > a.old or b.new > a.new) for b in by) for a in points)
+
+
+def _paragraphs(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, str]) -> tuple[str, ...]:
+    paper, general = found["paper"], found["general"]
+    words = (hits1(beside["BM25"]["old"]), hits1(beside["BM25"]["new"]))
+    both = (hits1(fused["old"]), hits1(fused["new"]))
+    beats = both[0] > words[0] and both[1] > words[1]
+    return (
+        f"Of the paper's form's {len(paper)} points {dominated(paper, general)} have a point of the general form that "
+        f"is no worse on either side; of the general form's {len(general)}, {dominated(general, paper)} have one of "
+        "the paper's form. All points are on test queries; none was chosen by them.",
+        f"With the lexical score fused in (weight {DEFAULT_FUSION:g}, not tuned) the general form has "
+        f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {words[0]:.1f}/{words[1]:.1f}: the sum "
+        + ("beats words alone on both sides." if beats else "does not beat words alone on both sides here."),
+    )
+
+
+def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, str]) -> Table:
+    rows = [
+        (
+            named(form),
+            weights_named(point.how) + (" (tuned)" if point.key == TUNED else ""),
+            *_cells(point.old, point.new),
+        )
+        for form, some in found.items()
+        for point in sorted(some, key=lambda point: -point.old)
+    ]
+    for name, ranks in (*beside.items(), ("general form + BM25", fused)):
+        rows.append((named(name), "-", *_cells(hits1(ranks["old"]), hits1(ranks["new"]))))
+    columns = ("method", "weights", "H@1 old", "H@1 new")
+    return Table(name="frontier", caption="The frontier, all new documents added", columns=columns, rows=tuple(rows))
+
+
+def _cells(old: float, new: float) -> tuple[str, str]:
+    return f"{old:.1f}", f"{new:.1f}"

@@ -1,0 +1,76 @@
+"""No harm: safe and tuned weights beside dense search, which an index should never fall below."""
+
+from __future__ import annotations
+
+from incdsi.evaluation.experiments import frontier, long_stream, main_table
+from incdsi.evaluation.experiments.comparing import against, interval, unique
+from incdsi.evaluation.experiments.judging import hits1
+from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING
+from incdsi.evaluation.experiments.study import Study
+from incdsi.evaluation.experiments.tasks import Task
+from incdsi.evaluation.experiments.weights import GENERAL as GRID
+from incdsi.evaluation.report.sections import Aim, Section
+from incdsi.evaluation.report.tables import Table
+from incdsi.hyperparameters import SAFE
+
+NAME, TITLE = "noharm", "No harm"
+SAFE_POINT = f"{frontier.NAME}/general/{GRID.index(SAFE)}"
+ADDED = {"dense": "dense", "general form, safe weights": SAFE_POINT, "general form, tuned weights": GENERAL}
+GROWN = {
+    "dense": "dense",
+    "general form, safe weights": "general, safe weights, from nothing",
+    "general form, tuned weights": "general, from nothing",
+}
+
+
+def tasks(study: Study) -> list[Task]:
+    """Pieces of the main table, the frontier and the long stream."""
+    last = study.additions[-1]
+    mine = {SAFE_POINT, f"{long_stream.NAME}/dense", *(f"{long_stream.NAME}/{name}" for name in GROWN.values())}
+    others = [*frontier.tasks(study), *long_stream.tasks(study)]
+    needed = [task for task in others if task.name in mine or task.name.startswith(("initial/", "tuned/"))]
+    return unique([*needed, *(main_table.task_of(study, name, last) for name in ("dense", GENERAL, RETRAINING))])
+
+
+def section(study: Study) -> Section:
+    """Added to the initial model, and grown from nothing."""
+    last = study.additions[-1]
+    added = {
+        name: study.piece(piece if piece == SAFE_POINT else main_table.name_of(piece, last))
+        for name, piece in ADDED.items()
+    }
+    grown = {name: long_stream.final(study, piece) for name, piece in GROWN.items()}
+    rows = tuple(
+        (
+            name,
+            interval(added[name]["ranks"]["old"]),
+            interval(added[name]["ranks"]["new"]),
+            "-" if name == "dense" else against(added["dense"], added[name], "new"),
+            interval(grown[name]),
+            "-"
+            if name == "dense"
+            else against({"ranks": {"all": grown["dense"]}}, {"ranks": {"all": grown[name]}}, "all"),
+        )
+        for name in ADDED
+    )
+    columns = ("method", "H@1 old", "H@1 new", "new vs dense", "H@1, all grown from nothing", "vs dense")
+    caption = f"Safe and tuned weights beside dense search on {study.data.collection.name}"
+    return Section(
+        name=NAME,
+        title=TITLE,
+        paragraphs=(
+            "The new documents added to the trained initial model, and the whole collection grown from nothing. Stars "
+            "as in the main table, against dense search.",
+        ),
+        tables=(Table(name="noharm", caption=caption, columns=columns, rows=rows),),
+        aims=tuple(_aim(name, grown) for name in list(GROWN)[1:]),
+    )
+
+
+def _aim(name: str, grown: dict[str, str]) -> Aim:
+    found, dense = hits1(grown[name]), hits1(grown["dense"])
+    return Aim(
+        text=f"No harm: {name}, grown from nothing, not below dense search",
+        found=f"Found {found:.1f} % H@1 against dense {dense:.1f}.",
+        reached=found >= dense,
+    )

@@ -1,0 +1,85 @@
+"""How large a study is: everything its figures depend on beside the data, checked when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from incdsi.baselines.dpr import Towers
+from incdsi.errors import InvalidHyperparameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySettings:
+    """The size of every experiment; the defaults fit squad_plus into an hour on two cores.
+
+    `documents` draws so many of the collection (0: all). `encoder` names a model (none: the default one).
+    `additions` are the numbers of new documents the main table stops at, beside all of them. `orders` random
+    orders make the curves. `trials` tune each form.
+    `finetuned` says whether DPR and DSI-Scratch run; DPR learns for at most `dpr_epochs` and `dpr_seconds`,
+    DSI-Scratch for `scratch_epochs` on at most `scratch_queries`. `slow_documents` bounds what the paper's solver
+    is given. `marks` are the shares of all documents at which the long stream is judged.
+    """
+
+    documents: int = 0
+    encoder: str = ""
+    seed: int = 0
+    additions: tuple[int, ...] = (10, 100)
+    orders: int = 5
+    trials: int = 30
+    frozen_epochs: int = 4
+    further_epochs: int = 2
+    finetuned: bool = True
+    dpr_epochs: int = 1
+    dpr_seconds: float = 300.0
+    dpr_towers: Towers = "query"
+    scratch_epochs: int = 2
+    scratch_queries: int = 14_000
+    slow_documents: int = 1_000
+    hinge_documents: int = 100
+    query_counts: tuple[int, ...] = (1, 2, 3, 5)
+    betas: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0)
+    marks: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0)
+
+    def __post_init__(self) -> None:
+        for name in ("orders", "trials", "frozen_epochs", "further_epochs", "slow_documents", "hinge_documents"):
+            if getattr(self, name) < 1:
+                raise InvalidHyperparameters(f"expected {name} of at least 1, found {getattr(self, name)}")
+        if self.documents < 0 or self.seed < 0:
+            raise InvalidHyperparameters("expected documents and seed of at least 0, found one below")
+        if not self.marks or min(self.marks) <= 0 or max(self.marks) != 1.0 or list(self.marks) != sorted(self.marks):
+            raise InvalidHyperparameters(f"expected marks that rise to 1, found {self.marks}")
+
+
+SQUAD = StudySettings()
+# Most documents there have generated queries only, and the encoder has seen the natural ones.
+NQ_PASSAGES = StudySettings(finetuned=False, trials=24)
+# The paper's own sets: more additions, and no bound on what its solver is given.
+PAPER = StudySettings(
+    additions=(10, 100, 1_000, 10_000),
+    orders=10,
+    trials=50,
+    dpr_seconds=float("1e9"),
+    dpr_epochs=5,
+    dpr_towers="both",
+    scratch_epochs=10,
+    scratch_queries=10**9,
+    slow_documents=10**9,
+)
+# Two minutes on two busy cores: the same code on a few hundred documents.
+SMALL = StudySettings(
+    documents=300,
+    additions=(10,),
+    orders=2,
+    trials=6,
+    frozen_epochs=2,
+    further_epochs=1,
+    dpr_seconds=6.0,
+    scratch_epochs=1,
+    scratch_queries=256,
+    slow_documents=40,
+    hinge_documents=8,
+    query_counts=(1, 3),
+    betas=(1.0, 5.0),
+    marks=(0.1, 0.5, 1.0),
+)
+PRESETS = {"squad": SQUAD, "nq-passages": NQ_PASSAGES, "nq320k": PAPER, "msmarco": PAPER}

@@ -1,0 +1,53 @@
+"""The weights of each form, tuned once for all experiments on tuning documents and validation queries."""
+
+from __future__ import annotations
+
+from incdsi.evaluation.experiments.study import Study
+from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.weights import from_json, to_json
+from incdsi.evaluation.streams import Form
+from incdsi.evaluation.tuning import BETA, Rehearsal, f_beta, tune
+from incdsi.hyperparameters import Hyperparameters
+
+FORMS: tuple[Form, ...] = ("paper", "general")
+
+
+def tuned_tasks(study: Study) -> list[Task]:
+    """One search a form, old quality judged at the number of additions the study will make."""
+    return [_task(study, form) for form in FORMS]
+
+
+def tuned(study: Study, form: Form) -> Hyperparameters:
+    """What the paper's beta chooses."""
+    return chosen_by(study, form, BETA)
+
+
+def chosen_by(study: Study, form: Form, beta: float) -> Hyperparameters:
+    """The trial with the highest F-beta for this beta, the first of equals."""
+    trials = study.piece(f"tuned/{form}")["trials"]
+    best = max(trials, key=lambda trial: f_beta(trial["new"], trial["old"], beta))
+    return from_json(best["weights"])
+
+
+def _task(study: Study, form: Form) -> Task:
+    def run(progress: Progress) -> Piece:
+        data, split = study.data, study.split
+        questions = [data.asked(split.train), data.spans]
+        rehearsal = Rehearsal.of(
+            data, split, study.state(form), questions, expected=len(split.new), seed=study.settings.seed
+        )
+        found = tune(
+            rehearsal,
+            trials=study.settings.trials,
+            seed=study.settings.seed,
+            journal=study.pieces.path(f"tuned/{form}", "journal"),
+            progress=progress,
+        )
+        trials = [
+            {"weights": to_json(trial.hyperparameters), "old": trial.old, "new": trial.new, "seconds": trial.seconds}
+            for trial in found.trials
+        ]
+        return {"trials": trials, "added": len(rehearsal.newcomers), "queries": len(rehearsal.questions)}
+
+    each = 0.5 + (0.01 if form == "general" else 0.004) * len(study.split.new)
+    return Task(name=f"tuned/{form}", run=run, seconds=study.settings.trials * each)

@@ -1,0 +1,1 @@
+"""What a study says: tables, figures, and one page that holds them all."""
