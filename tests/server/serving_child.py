@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 from incdsi.index import Index
+from incdsi.rows import products
 from incdsi.server.run import serve
 from incdsi.server.settings import ServerSettings
 from tests.index.index_samples import TOY
 
 if __name__ == "__main__":
+    products._bfloat16_pays = lambda: False  # type: ignore[assignment]  # importing torch to try it takes long
     folder, given = Path(sys.argv[1]), json.loads(sys.argv[2])
     with Index.open(folder, TOY) as index:
         serve(index, ServerSettings(index=folder, port=0, **given), lambda address: print(address, flush=True))

@@ -1,0 +1,309 @@
+"""Keys, limits and hostile input: nothing lost, nobody let in."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from incdsi.errors import InvalidInput
+from incdsi.index import Index
+from incdsi.server.guard import Rate
+from incdsi.server.settings import ServerSettings
+from tests.server.conftest import Start
+from tests.server.servers import KEY, READ_KEY, Child, make, raw
+from tests.server.test_server_documents import problem
+
+JSON = {"Content-Type": "application/json"}
+LOCAL = "\r\nHost: localhost\r\n"
+SECRET_TEXT = "a very private sentence about zebras"
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_without_a_key_nothing_but_the_door_is_open(start: Start, index: Index) -> None:
+    http = start(key=KEY, read_key=READ_KEY)
+    for path in ("/healthz", "/readyz", "/openapi.json", "/"):
+        assert http.get(path).status_code == 200
+    for headers in ({}, bearer("wrong"), bearer(KEY + "x"), bearer(KEY[:-1]), {"X-API-Key": "wrong"}):
+        for method, path in (
+            ("GET", "/v1/info"),
+            ("GET", "/metrics"),
+            ("GET", "/v1/documents"),
+            ("POST", "/v1/search"),
+            ("POST", "/v1/documents"),
+            ("DELETE", "/v1/documents/a"),
+            ("GET", "/v1/nothing"),
+            ("GET", "//v1/info"),
+            ("GET", "/page/../v1/info"),
+        ):
+            answer = http.request(method, path, headers=headers)
+            if answer.status_code != 404:  # a path that is not there
+                problem(answer, 401, "NotAllowed")
+                assert answer.headers["www-authenticate"] == "Bearer"
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize("given", [bearer(KEY), {"X-API-Key": KEY}, {"Authorization": f"bearer  {KEY}"}])
+def test_the_key_opens_everything(start: Start, given: dict[str, str]) -> None:
+    http = start(key=KEY, headers=given)
+    assert http.post("/v1/documents", json={"id": "a", "text": "b"}).status_code == 201
+    assert http.get("/v1/info").json()["access"] == "write"
+
+
+def test_the_read_only_key_reads_only(start: Start, index: Index) -> None:
+    http = start(key=KEY, read_key=READ_KEY, headers=bearer(READ_KEY))
+    assert http.post("/v1/search", json={"query": "tent"}).status_code == 200
+    for path in ("/v1/info", "/metrics", "/v1/map", "/v1/figures", "/v1/documents"):
+        assert http.get(path).status_code == 200
+    assert http.get("/v1/info").json()["access"] == "read"
+    for method, path in (
+        ("POST", "/v1/documents"),
+        ("PUT", "/v1/documents/a"),
+        ("PATCH", "/v1/documents/a"),
+        ("DELETE", "/v1/documents/a"),
+        ("POST", "/v1/documents/delete"),
+        ("POST", "/v1/teach"),
+        ("POST", "/v1/search/"),
+    ):
+        problem(http.request(method, path, json={"id": "a", "text": "b"}), 403, "NotAllowed")
+    assert len(index) == 0
+
+
+def test_settings_that_would_let_anybody_in_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(sentence: str, **given: object) -> None:
+        with pytest.raises(InvalidInput, match=sentence):
+            ServerSettings.load(None, {"index": tmp_path, **given})
+
+    refused("a key to listen on 0.0.0.0", host="0.0.0.0")
+    refused("a key to listen on shop.example", host="shop.example")
+    refused("at least 16", key="short", host="0.0.0.0")
+    refused("read-only key, found none", read_key=KEY)
+    refused("different keys", key=KEY, read_key=KEY)
+    refused("port", port=70000)
+    assert ServerSettings.load(None, {"host": "0.0.0.0", "key": KEY}).loopback is False
+    for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
+        assert ServerSettings(host=host).loopback
+    assert KEY not in repr(ServerSettings(key=KEY))
+
+
+def test_flags_go_before_the_environment_and_that_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "incdsi.toml"
+    file.write_text('port = 1\nbatch = 2\nqueue = 3\ncors_origins = ["http://a"]\n')
+    monkeypatch.setenv("INCDSI_PORT", "4")
+    monkeypatch.setenv("INCDSI_BATCH", "5")
+    monkeypatch.setenv("INCDSI_ALLOWED_HOSTS", "shop.example, other.example")
+    made = ServerSettings.load(file, {"port": 6})
+    assert (made.port, made.batch, made.queue) == (6, 5, 3)
+    assert made.cors_origins == ["http://a"]
+    assert made.allowed_hosts == ["shop.example", "other.example"]
+    monkeypatch.setenv("INCDSI_CONFIG", str(file))
+    assert ServerSettings.load(None, {}).queue == 3
+    file.write_text("prot = 1\n")
+    with pytest.raises(InvalidInput, match="prot"):
+        ServerSettings.load(file, {})
+    file.write_text("port =\n")
+    with pytest.raises(InvalidInput, match="TOML"):
+        ServerSettings.load(file, {})
+
+
+def test_every_setting_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "HTTP.md").read_text()
+    for name in ServerSettings.model_fields:
+        assert f"| `{name}` |" in page
+
+
+def test_another_host_is_refused_against_dns_rebinding(start: Start) -> None:
+    http = start(allowed_hosts=["shop.example"])
+    problem(http.get("/v1/info", headers={"Host": "evil.example"}), 403, "NotAllowed")
+    for host in ("localhost:7799", "127.0.0.1", "[::1]:80", "shop.example"):
+        assert http.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_a_client_that_asks_too_often_is_slowed_down(start: Start) -> None:
+    http = start(rate=0.5, burst=3)
+    answers = [http.get("/healthz") for _ in range(4)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 429]
+    problem(answers[3], 429, "Overloaded")
+    assert 1 <= int(answers[3].headers["retry-after"]) <= 2
+
+
+def test_a_bucket_fills_again_and_clients_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("incdsi.server.guard.time.monotonic", lambda: clock[0])
+    rate = Rate(2.0, 2)
+    assert [rate.wait("a") for _ in range(3)] == [0.0, 0.0, 0.5]
+    assert rate.wait("b") == 0.0
+    clock[0] = 0.5
+    assert [rate.wait("a"), rate.wait("a")] == [0.0, 0.5]
+    for number in range(10_050):
+        rate.wait(str(number))
+    assert len(rate._buckets) <= 10_000
+
+
+def test_a_hundred_megabytes_are_refused_and_not_held(start: Start, index: Index) -> None:
+    http = start()
+
+    def pieces() -> Iterator[bytes]:
+        yield b'{"id": "a", "text": "'
+        for _ in range(100):
+            yield b"x" * (1 << 20)
+        yield b'"}'
+
+    problem(http.post("/v1/documents", content=pieces(), headers=JSON), 413, "TooLarge")  # chunked
+    problem(http.post("/v1/search", content=b"x" * (100 << 20), headers=JSON), 413, "TooLarge")  # with its length
+    early = raw(
+        str(http.base_url),
+        b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 104857600\r\nExpect: 100-continue\r\n\r\n",
+    )
+    assert early.startswith(b"HTTP/1.1 413")
+    assert http.post("/v1/search", json={"query": "still there"}).status_code == 200
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"where":', b'{"a":[', b'{"query":"x","where":{"not":'])
+def test_deep_json_is_refused(http: httpx2.Client, opening: bytes) -> None:
+    for path in ("/v1/search", "/v1/documents", "/v1/teach", "/v1/documents/delete"):
+        for depth in (300, 100_000):
+            answer = http.post(path, content=opening * depth, headers=JSON)
+            assert answer.status_code in (400, 422)
+            problem(answer, answer.status_code, "InvalidInput")
+    deep = {"query": "x", "where": json.loads('{"not":' * 150 + "{}" + "}" * 150)}
+    problem(http.post("/v1/search", json=deep), 422, "InvalidInput")
+
+
+def test_numbers_and_letters_that_break_parsers_are_refused(http: httpx2.Client, index: Index) -> None:
+    for content in (
+        b'{"id": "a", "text": "\\ud800"}',
+        b'{"id": "a", "text": "b", "metadata": {"n": 1e999}}',
+        b'{"id": "a", "text": "b", "metadata": {"n": NaN}}',
+        b'{"id": "a", "text": "b", "metadata": {"n": ' + b"9" * 5000 + b"}}",
+        b"\xff\xfe",
+        b"",
+        b"null",
+    ):
+        answer = http.post("/v1/documents", content=content, headers=JSON)
+        assert answer.status_code in (400, 422), content[:60]
+    assert len(index) == 0
+
+
+def test_a_client_that_never_finishes_is_let_go(start: Start) -> None:
+    http = start(header_seconds=0.3, body_seconds=0.3)
+    url = str(http.base_url)
+    assert raw(url, b"") == b""  # says nothing
+    assert raw(url, b"GET /healthz HTTP/1.1\r\nHost: loc") == b""  # half a head
+    half = f"POST /v1/search HTTP/1.1{LOCAL}Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{{".encode()
+    assert raw(url, half).startswith(b"HTTP/1.1 408")
+    with socket.create_connection((http.base_url.host, http.base_url.port), timeout=10) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        connection.sendall(b"GET /heal")  # half of a second one
+        assert connection.recv(65536) == b""
+    stream = half.replace(b"application/json", b"application/x-ndjson").replace(b"search", b"documents")
+    assert raw(url, stream).startswith(b"HTTP/1.1 408")
+    assert http.get("/healthz").status_code == 200
+
+
+def test_too_many_connections_are_refused_politely(start: Start) -> None:
+    http = start(connections=50)
+    url = httpx2.URL(str(http.base_url))
+    idle = [socket.create_connection((url.host, url.port)) for _ in range(300)]
+    try:
+        refused = http.get("/healthz")
+        problem(refused, 503, "Overloaded")
+        assert refused.headers["retry-after"]
+        assert refused.headers["connection"] == "close"
+    finally:
+        for one in idle:
+            one.close()
+    for _ in range(100):
+        if http.get("/healthz").status_code == 200:
+            return
+        time.sleep(0.05)
+    pytest.fail("the server did not recover")
+
+
+@pytest.mark.slow
+def test_ten_thousand_connections_are_refused_politely(folder: Path) -> None:
+    make(folder).close()
+    with Child(folder, connections=500, header_seconds=60) as child, httpx2.Client(base_url=child.url) as http:
+        assert http.post("/v1/documents", json={"id": "a", "text": "tent"}).status_code == 201
+        url = httpx2.URL(child.url)
+        idle = [socket.create_connection((url.host, url.port), timeout=30) for _ in range(10_000)]
+        for one in idle[:50]:
+            one.sendall(b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(100).startswith(b"HTTP/1.1 503")
+        for one in idle:
+            one.close()
+        for _ in range(200):
+            if http.get("/v1/documents/a").status_code == 200:
+                return
+            time.sleep(0.1)
+        pytest.fail("the server did not recover")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/documents/../info", "/%2e%2e/%2e%2e/etc/passwd", "/page/..%2f..%2fsettings.py", "//etc/passwd", "/v1/./info"],
+)
+def test_tricks_with_paths_find_nothing(start: Start, path: str) -> None:
+    http = start(key=KEY)
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+    assert raw(str(http.base_url), request).split(b" ")[1] in (b"401", b"404")
+
+
+def test_requests_that_are_no_http_are_refused(http: httpx2.Client) -> None:
+    url = str(http.base_url)
+    for content in (b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x00" * 100):
+        assert raw(url, content, 3).startswith((b"HTTP/1.1 400", b""))
+    both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    smuggled = f"POST /v1/search HTTP/1.1{LOCAL}{both}".encode()
+    assert not raw(url, smuggled, 3).startswith(b"HTTP/1.1 200")
+    assert http.get("/healthz").status_code == 200
+
+
+def test_logs_are_json_and_hold_no_key_and_no_text(folder: Path) -> None:
+    make(folder).close()
+    with Child(folder, key=KEY, read_key=READ_KEY) as child, httpx2.Client(base_url=child.url) as http:
+        for key in (KEY, READ_KEY, "wrong-but-secret-key"):
+            http.post("/v1/documents", json={"id": "zebra-id", "text": SECRET_TEXT}, headers=bearer(key))
+            http.post("/v1/search", json={"query": SECRET_TEXT}, headers={"X-API-Key": key})
+            http.get("/v1/documents/zebra-id", params={"api_key": key}, headers=bearer(key))
+            http.get(f"/v1/{key}")
+        http.post("/v1/documents", content=SECRET_TEXT.encode(), headers=bearer(KEY) | JSON)
+        http.post("/v1/teach", json={"query": SECRET_TEXT, "id": "gone"}, headers=bearer(KEY))
+        http.get("/healthz", headers={"X-Request-ID": "find-me"})
+        child.process.terminate()
+        log = child.ended()
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert {"start", "request", "stop"} <= {line["event"] for line in lines}
+    (found,) = [line for line in lines if line.get("request_id") == "find-me"]
+    assert (found["route"], found["status"], found["method"]) == ("/healthz", 200, "GET")
+    for secret in (KEY, READ_KEY, "wrong-but-secret-key", "zebra"):
+        assert secret not in log
+
+
+def test_a_fault_of_ours_says_nothing_about_the_request(
+    start: Start, index: Index, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    http = start()
+
+    def broken(text: str, *rest: object, **named: object) -> None:
+        raise RuntimeError(f"cannot search {text}")
+
+    monkeypatch.setattr(index, "search", broken)
+    answer = http.post("/v1/search", json={"query": SECRET_TEXT})
+    assert "zebras" not in problem(answer, 500, "IncDSIError")
+    said = capsys.readouterr()
+    assert "RuntimeError" in said.out + said.err
+    assert "zebras" not in said.out + said.err

@@ -1,0 +1,202 @@
+"""One queue of writes: grouped, bounded, and every accepted one is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from incdsi.documents import Addition, Document
+from incdsi.errors import DuplicateDocument, Overloaded
+from incdsi.index import Index
+from incdsi.server.answers import Answers, Reply
+from incdsi.server.writes import Add, Write, WriteQueue
+from tests.index.index_samples import TOY
+from tests.server.conftest import Start
+from tests.server.servers import Child, make
+from tests.server.test_server_documents import problem
+
+
+def held(gate: threading.Event) -> Write[bool]:
+    return Write(act=lambda index: gate.wait(30))
+
+
+def document(id: str) -> Document:
+    return Document(id=id, text=f"a tent for {id}")
+
+
+def test_what_piles_up_is_added_together_and_a_bad_one_fails_alone(index: Index) -> None:
+    gate, groups = threading.Event(), list[int]()
+    queue = WriteQueue(index, 100, groups.append)
+    queue.submit(held(gate))
+    futures = [queue.submit(Add.of([document(id)], {id: [f"what is {id}"]})) for id in ("a", "b", "a", "c")]
+    gate.set()
+    done = [future.result(30) for future in (futures[0], futures[1], futures[3])]
+    with pytest.raises(DuplicateDocument, match="'a'"):
+        futures[2].result(30)
+    queue.close()
+    assert groups == [4]
+    assert [one.result[0].document_id for one in done] == ["a", "b", "c"]
+    assert len(index) == 3
+    assert index.queries("c") == ["what is c"]
+
+
+def test_a_group_is_committed_once(index: Index) -> None:
+    gate = threading.Event()
+    queue = WriteQueue(index, 100)
+    queue.submit(held(gate))
+    futures = [queue.submit(Add.of([document(str(number))], {})) for number in range(10)]
+    gate.set()
+    versions = {future.result(30).version for future in futures}
+    queue.close()
+    assert versions == {index.version}
+
+
+def test_other_writes_keep_their_place_between_additions(index: Index) -> None:
+    gate, order = threading.Event(), list[str]()
+    queue = WriteQueue(index, 100)
+    queue.submit(held(gate))
+    first = queue.submit(Add.of([document("a")], {}))
+    between = queue.submit(Write(act=lambda index: order.append(f"{len(index)} there") or index.delete("a")))
+    again = queue.submit(Add.of([document("a")], {}))
+    gate.set()
+    assert [future.result(30).version for future in (first, between, again)] == sorted(
+        future.result().version for future in (first, between, again)
+    )
+    queue.close()
+    assert order == ["1 there"]
+    assert "a" in index
+
+
+def test_a_full_queue_refuses_and_closing_does_what_was_accepted(index: Index) -> None:
+    gate = threading.Event()
+    queue = WriteQueue(index, 2)
+    queue.submit(held(gate))
+    while len(queue):
+        time.sleep(0.01)
+    futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
+    with pytest.raises(Overloaded, match="2 writes waiting"):
+        queue.submit(Add.of([document("c")], {}))
+    threading.Timer(0.1, gate.set).start()
+    queue.close()
+    assert all(future.done() for future in futures)
+    assert len(index) == 2
+    with pytest.raises(Overloaded, match="stopping"):
+        queue.submit(Add.of([document("d")], {}))
+
+
+def test_searches_go_on_and_writes_are_refused_politely_while_the_writer_is_busy(
+    start: Start, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http = start(queue=1)
+    http.post("/v1/documents", json={"id": "first", "text": "a lamp"})
+    gate, begun, add_many = threading.Event(), threading.Event(), index.add_many
+
+    def slow(documents: Sequence[Document], *rest: Any, **named: Any) -> list[Addition]:
+        begun.set()
+        gate.wait(30)
+        return add_many(documents, *rest, **named)
+
+    monkeypatch.setattr(index, "add_many", slow)
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(http.post, "/v1/documents", json={"id": "a", "text": "x"})]
+        assert begun.wait(30)
+        waiting.append(pool.submit(http.post, "/v1/documents", json={"id": "b", "text": "y"}))
+        while http.get("/v1/figures").json()["waiting"] < 1:
+            time.sleep(0.01)
+        refused = http.post("/v1/documents", json={"id": "c", "text": "z"})
+        problem(refused, 503, "Overloaded")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert http.post("/v1/search", json={"query": "lamp"}).json()["hits"]
+        assert http.get("/readyz").status_code == 200
+        gate.set()
+        assert [one.result().status_code for one in waiting] == [201, 201]
+    assert len(index) == 3
+
+
+def test_answers_are_kept_over_a_restart_and_forgotten_when_too_many(tmp_path: Path) -> None:
+    asyncio.run(answers_over_a_restart(tmp_path))
+
+
+async def answers_over_a_restart(tmp_path: Path) -> None:
+    calls = list[str]()
+
+    async def act() -> Reply:
+        calls.append("written")
+        return Reply(status=201, content=b"{}", version=len(calls))
+
+    answers = Answers(tmp_path, most=3)
+    for key in ("a", "b", "c", "d", "e"):
+        await answers.once(key, b"same", act)
+    answers.close()
+    answers = Answers(tmp_path, most=3)
+    assert (await answers.once("e", b"same", act)).version == 5
+    assert (await answers.once("a", b"same", act)).version == 6  # forgotten: it was the oldest
+    answers.close()
+
+
+def add(http: httpx2.Client, id: str) -> bool:
+    """Whether it was acknowledged."""
+    try:
+        return http.post("/v1/documents", json={"id": id, "text": f"rope {id}"}).status_code == 201
+    except httpx2.TransportError:
+        return False
+
+
+def stormed(child: Child, stop: Any, count: int = 4) -> tuple[set[str], set[str]]:
+    """Clients that add until the server is stopped; the ids sent, and those acknowledged."""
+    sent, taken = set[str](), set[str]()
+
+    def go(name: int) -> None:
+        with httpx2.Client(base_url=child.url, timeout=30) as http:
+            for number in range(10_000):
+                id = f"{name}-{number}"
+                sent.add(id)
+                if not add(http, id):
+                    return
+                taken.add(id)
+
+    threads = [threading.Thread(target=go, args=(name,)) for name in range(count)]
+    for thread in threads:
+        thread.start()
+    while len(taken) < 12:
+        time.sleep(0.01)
+    stop()
+    for thread in threads:
+        thread.join(60)
+    return sent, taken
+
+
+def test_stopping_answers_every_write_it_accepted(folder: Path) -> None:
+    make(folder).close()
+    with Child(folder) as child:
+        _, taken = stormed(child, child.process.terminate)
+        child.ended()
+        assert child.process.returncode == 0
+    with make_open(folder) as index:
+        # Whatever is there was acknowledged, and whatever was acknowledged is there.
+        assert {document.id for document in index.documents()} == taken
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(folder: Path) -> None:
+    make(folder).close()
+    with Child(folder) as child:
+        sent, taken = stormed(child, child.process.kill)
+        child.ended()
+    with Child(folder) as child, httpx2.Client(base_url=child.url) as http:
+        there = {json.loads(line)["id"] for line in http.get("/v1/documents").text.splitlines()}
+    assert taken <= there <= sent
+    with make_open(folder) as index:
+        assert index.verify() == []
+
+
+def make_open(folder: Path) -> Index:
+    return Index.open(folder, TOY)
