@@ -17,7 +17,7 @@ LAYERS = [
     {"index"},
     {"search", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers"},
-    {"documents", "hyperparameters", "preserve"},
+    {"documents", "durable", "hyperparameters", "preserve"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}

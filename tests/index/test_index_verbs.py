@@ -586,6 +586,29 @@ def test_the_papers_form(tmp_path: Path, reopen: Reopen) -> None:
     assert answers(reopen(tmp_path / "shop")) == before
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_the_papers_form_insists_and_tells_what_was_left_violated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dimension: int
+) -> None:
+    narrow, batch = ToyEncoder(dimension=dimension), docs(25)
+    with Index.create(tmp_path / "as it is", narrow, method="paper") as index, monkeypatch.context() as patch:
+        patch.setattr(Index, "_insist", lambda self, addition: addition)
+        resigned = index.add_many(batch, asked_for(batch))
+    with Index.create(tmp_path / "insisting", narrow, method="paper") as index:
+        additions = [index.add(document, asked(document.id)) for document in batch]
+        assert sum(one.status == "solved" for one in additions) > sum(one.status == "solved" for one in resigned)
+        for addition in additions:
+            if addition.status == "solved":
+                assert addition.margin > 0
+                assert addition.conflicts == ()
+            else:
+                assert addition.status in ("compromised", "infeasible")
+                assert addition.conflicts
+        kept = {document.id: index.queries(document.id) for document in batch}
+        assert kept == asked_for(batch)  # a dropped query is not placed by, and not lost
+        assert index.verify() == []
+
+
 def test_another_method_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="'general' or 'paper'"):
         Index.create(tmp_path / "shop", TOY, method="dense")  # type: ignore[arg-type]

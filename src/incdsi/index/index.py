@@ -20,6 +20,7 @@ from incdsi.index import models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
 from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
 from incdsi.index.info import Info
+from incdsi.index.insisting import insisted
 from incdsi.index.live import Live, Preserve, preserve_nothing
 from incdsi.index.placing import Draft, Method, Placed, Stopwatch, place, place_again
 from incdsi.index.serving import Serving, opened_encoder, preserve_by, stored_settings
@@ -481,7 +482,7 @@ class Index:
             self._applied()
         self._held_out += sum(query.held_out for record in records for query in record.queries)
         seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
-        return [self._addition(result, records, seconds) for result in placed]
+        return [self._insist(self._addition(result, records, seconds)) for result in placed]
 
     def _take_over(self, records: Sequence[Record]) -> None:
         with self._store.transaction() as tx:
@@ -494,6 +495,9 @@ class Index:
         how, method = self._settings.hyperparameters, self._settings.method
         weight = self._settings.lexical_weight
         placed = place_again(self._live, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
+        return self._insist(self._put_again(placed, watch))
+
+    def _put_again(self, placed: Placed, watch: Stopwatch) -> Addition:
         record = placed.knowing(())
         with watch.step("commit"), self._store.transaction() as tx:
             tx.replace(record.document.id, record)
@@ -501,6 +505,17 @@ class Index:
             self._live.put([record])
             self._applied()
         return self._addition(placed, [record], watch.seconds)
+
+    def _insist(self, addition: Addition) -> Addition:
+        """In the paper's form, what it advises for a document that does not win; what came of it."""
+        if self._settings.method == "general" or addition.status == "solved":
+            return addition
+        watch = Stopwatch()
+        with watch.step("insist"):
+            record = self._store.get(addition.document_id)
+            status, placed = insisted(self._live, record, self._settings.hyperparameters)
+        result = replace(addition, status=status) if placed is None else self._put_again(placed, watch)
+        return replace(result, seconds={**addition.seconds, **watch.seconds})
 
     def _place_anew(self, rows: Sequence[int], progress: Progress | None) -> None:
         for done, id in enumerate(self._store.ids(rows), start=1):

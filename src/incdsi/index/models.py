@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from incdsi.durable import fsync, fsync_tree
 from incdsi.errors import EncoderMismatch, ModelNotFound
-from incdsi.store.files import fsync, fsync_tree
 from incdsi.text.encoders import Encoder, load_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.durable import fsync
 from incdsi.errors import CorruptStore, InvalidInput
-from incdsi.store.files import fsync
 
 MAGIC = b"IDSIBASE"
 _ALIGNMENT = 64

@@ -1,4 +1,4 @@
-"""Names of the files in an index folder, and making them survive a power cut."""
+"""Names of the files in an index folder, and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,29 +10,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from incdsi.durable import fsync, fsync_tree
 from incdsi.errors import InvalidInput
 
 STORE = "store.db"
 WAL = "store.db-wal"
 MODEL = "model"
 LOCK = "writer.lock"
-
-
-def fsync(path: Path) -> None:
-    """Returns when a file's bytes, or a folder's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def fsync_tree(folder: Path) -> None:
-    """Returns when everything below a folder is on the disk."""
-    for parent, _, names in os.walk(folder, topdown=False):
-        for name in names:
-            fsync(Path(parent, name))
-        fsync(Path(parent))
 
 
 def require_vacant(path: Path) -> None:

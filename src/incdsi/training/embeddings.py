@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.durable import fsync
 from incdsi.errors import InvalidInput
 from incdsi.text.encoders import Encoder, Progress
-from incdsi.training.folders import sync_path
 
 SHARD = 8192  # texts a kill can cost
 
@@ -95,6 +95,6 @@ def _write(path: Path, array: NDArray[np.float32]) -> None:
     descriptor, unfinished = tempfile.mkstemp(suffix=".unfinished", dir=path.parent)
     with os.fdopen(descriptor, "wb") as file:
         np.save(file, array)
-    sync_path(Path(unfinished))
+    fsync(Path(unfinished))
     os.replace(unfinished, path)
-    sync_path(path.parent)
+    fsync(path.parent)

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from incdsi.durable import fsync, fsync_tree
 from incdsi.errors import InvalidInput
 
 UNFINISHED = ".unfinished-"
@@ -25,34 +26,18 @@ def appearing(folder: Path) -> Iterator[Path]:
     unfinished = Path(tempfile.mkdtemp(prefix=f"{UNFINISHED}{folder.name}-", dir=folder.parent))
     try:
         yield unfinished
-        sync_tree(unfinished)
+        fsync_tree(unfinished)
         os.rename(unfinished, folder)
     except BaseException:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise
-    sync_path(folder.parent)
+    fsync(folder.parent)
 
 
 def require_free(folder: Path) -> None:
     """Raises InvalidInput unless `folder` is missing or an empty folder."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InvalidInput(f"expected nothing at {folder}, found something there; name a new folder")
-
-
-def sync_tree(folder: Path) -> None:
-    """fsync every file and folder under `folder`, and itself."""
-    for path in folder.rglob("*"):
-        sync_path(path)
-    sync_path(folder)
-
-
-def sync_path(path: Path) -> None:
-    """fsync one file or folder."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_unfinished(parent: Path) -> None:

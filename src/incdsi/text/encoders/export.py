@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from incdsi.durable import fsync_tree
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, Manifest, file_sha256, write_manifest
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -61,7 +62,7 @@ def export_onnx(encoder: TorchEncoder, folder: str | Path, *, quantise: bool = F
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _write(encoder, beside, quantise)
-        _sync(beside)
+        fsync_tree(beside)
         _replace(folder, beside)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -175,16 +176,6 @@ def _measured(encoder: TorchEncoder, exported: OnnxEncoder) -> dict[str, float]:
     lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
     cosines = (wanted * found).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
     return {"lowest": float(cosines.min()), "mean": float(cosines.mean())}
-
-
-def _sync(folder: Path) -> None:
-    """Make the folder's files and its listing durable."""
-    for path in [*folder.iterdir(), folder]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _replace(folder: Path, beside: Path) -> None:
