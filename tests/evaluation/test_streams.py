@@ -66,7 +66,7 @@ def test_every_batch_size_ends_where_one_by_one_ends(form: Form, batch: int) -> 
 @pytest.mark.parametrize("form", ["paper", "general"])
 def test_the_papers_solver_ends_near_ours(form: Form) -> None:
     pytest.importorskip("torch")
-    state, added = initial(form), newcomers(2, 6)
+    state, added = initial(form), newcomers(2, 4)
     ours = add_all(state, added, hyperparameters=HOW).state
     theirs = add_all(state, added, hyperparameters=HOW, solver="lbfgs").state
     np.testing.assert_allclose(theirs.vectors, ours.vectors, atol=2e-2)
@@ -76,7 +76,7 @@ def test_the_papers_solver_ends_near_ours(form: Form) -> None:
 
 def test_the_plain_hinge_is_another_problem() -> None:
     pytest.importorskip("torch")
-    state, added = initial("paper"), newcomers(2, 3)
+    state, added = initial("paper"), newcomers(2, 1)
     squared, plain = (add_all(state, added, hyperparameters=HOW, solver=s) for s in ("lbfgs", "lbfgs-plain"))
     assert np.abs(squared.state.vectors - plain.state.vectors).max() > 1e-2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -20,6 +19,7 @@ from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import stdin_lines
 from incdsi.errors import InvalidFile
+from incdsi.evaluation.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
     from incdsi.index import Index, Info
@@ -214,7 +214,7 @@ def _run(index: Index, source: str, k: int, mode: Mode, report: Report) -> Itera
     asked = list(_topics(source))
     for done, (name, text) in enumerate(asked, start=1):
         for hit in index.search(text, k, None, mode):
-            yield f"{name} Q0 {_one_word(hit.document_id)} {hit.rank} {hit.score:.6f} incdsi"
+            yield run_line(name, hit.document_id, hit.rank, hit.score)
         report(done, len(asked))
 
 
@@ -229,31 +229,16 @@ def _topics(source: str) -> Iterator[tuple[str, str]]:
         if not isinstance(text, str) or not text.strip():
             raise InvalidFile(f"expected a query with a text, found only {', '.join(row)}", path=source, line=line)
         name = next((row[key] for key in ("id", "_id", "query_id", "qid") if row.get(key) is not None), line)
-        yield _one_word(str(name)), text
-
-
-def _one_word(name: str) -> str:
-    if name.split() != [name]:
-        raise InvalidFile(f"expected ids without spaces in a TREC run, found {name!r}; export jsonl instead")
-    return name
+        yield one_word(str(name)), text
 
 
 def _write(lines: Iterable[str], output: Path | None) -> int:
-    """How many lines were written; a file appears only when all are."""
-    written = 0
-    if output is None:
-        for line in lines:
-            typer.echo(line)
-        return written
-    beside = output.with_name(f".{output.name}.part")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            for written, line in enumerate(lines, start=1):  # noqa: B007
-                file.write(f"{line}\n")
-        os.replace(beside, output)
-    finally:
-        beside.unlink(missing_ok=True)
-    return written
+    """How many lines were written to the file; without one they go to stdout."""
+    if output is not None:
+        return write_lines(output, lines)
+    for line in lines:
+        typer.echo(line)
+    return 0
 
 
 def _installed(package: str) -> str | None:
