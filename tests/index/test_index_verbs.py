@@ -10,6 +10,7 @@ import pytest
 from index_samples import (
     MODES,
     TOY,
+    WORDS,
     ToyEncoder,
     answers,
     asked,
@@ -418,6 +419,16 @@ def test_a_query_against_the_grain_is_taught_too(index: Index) -> None:
     index.teach("the other end of the world", "d5")
     for query in ("waterproof boots for the winter", "the other end of the world"):
         assert ids(index, query, 1, mode="learned") == ["d5"]
+
+
+@pytest.mark.parametrize("mode", ["fused", "learned"])
+def test_what_is_taught_is_won_where_every_other_document_is_about_it(tmp_path: Path, mode: str) -> None:
+    rivals = [Document(id=f"r{n}", text=f"waterproof boots {WORDS[n]} {WORDS[n + 1]}") for n in range(4, 24)]
+    asked = {rival.id: [f"boots {rival.text[-9:]}", f"waterproof {rival.text[-9:]}"] for rival in rivals}
+    with Index.create(tmp_path / "crowd", ToyEncoder(dimension=48)) as crowd:
+        crowd.add_many([*rivals, Document(id="x", text="a lamp under the moon")], asked)
+        crowd.teach("waterproof boots for snow", "x")
+        assert ids(crowd, "waterproof boots for snow", 1, mode=mode) == ["x"]
 
 
 def test_teaching_again_and_elsewhere(index: Index) -> None:

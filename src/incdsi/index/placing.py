@@ -24,7 +24,8 @@ Floats = NDArray[np.float32]
 MOST_LEAD = 8.0
 ROUNDS = 20
 MOST_PRESERVED = 64  # queries of one document that others must leave it: the hardest won, and all it was taught
-LOOSER = (1.0, 0.1, 0.01, 0.001)  # of the anchor's weight, tried until a taught query is won
+# By how much the anchor is loosened and what was taught is emphasised, tried in order until it is won.
+INSISTENCE = ((1.0, 1.0), (0.1, 1.0), (0.01, 1.0), (0.1, 10.0), (0.01, 100.0), (0.001, 1e4))
 
 
 @dataclass(slots=True)
@@ -96,12 +97,13 @@ def place(
     *,
     again: bool = False,
     lexical_weight: float = DEFAULT_FUSION,
+    emphasis: float = 1.0,
     watch: Stopwatch | None = None,
 ) -> list[Placed]:
     """Solve for the drafts in order, each as if those before it were live.
 
     `again` is for one draft that is live already: it does not compete with itself. What a draft was taught it
-    should win in fused search too, at this lexical weight.
+    should win in fused search too, at this lexical weight; it counts `emphasis` times as much as usual.
     """
     watch = watch or Stopwatch()
     without = live.slot(drafts[0].row) if again else None
@@ -115,7 +117,12 @@ def place(
             for draft, scores in zip(drafts, rivals, strict=True):
                 _raise_for_taught(scores, live, draft, without, lexical_weight)
     newcomers = [
-        Newcomer(some.astype(np.float64), scores, how.anchor_scale * draft.embedding.astype(np.float64))
+        Newcomer(
+            some.astype(np.float64),
+            scores,
+            how.anchor_scale * draft.embedding.astype(np.float64),
+            _emphasised(draft, emphasis) if method == "general" else None,
+        )
         for some, scores, draft in zip(queries, rivals, drafts, strict=True)
     ]
     with watch.step("solve"):
@@ -139,19 +146,32 @@ def place_again(
     lexical_weight: float = DEFAULT_FUSION,
     watch: Stopwatch | None = None,
 ) -> Placed:
-    """Solve for one draft so that it wins what it was taught: the anchor is loosened until it does.
+    """Solve for one draft so that it wins what it was taught: its anchor is loosened, then that counts ever more.
 
-    When even the loosest does not win, the first solution stands and its status says so.
+    When even the most insistent try does not win (two documents were taught the same), the first solution stands
+    and its status says so.
     """
     first = None
-    for factor in LOOSER if any(query.taught for query in draft.queries) else LOOSER[:1]:
-        weights = replace(how.weights, anchor=how.weights.anchor * factor)
-        softer = replace(how, weights=weights)
-        (placed,) = place(live, [draft], softer, method, again=live_already, lexical_weight=lexical_weight, watch=watch)
+    for looser, emphasis in INSISTENCE if any(query.taught for query in draft.queries) else INSISTENCE[:1]:
+        weights = replace(how.weights, anchor=how.weights.anchor * looser)
+        (placed,) = place(
+            live,
+            [draft],
+            replace(how, weights=weights),
+            method,
+            again=live_already,
+            lexical_weight=lexical_weight,
+            emphasis=emphasis,
+            watch=watch,
+        )
         first = first or placed
         if all(query.preserved for query in placed.record.queries if query.taught):
             return placed
     return first or placed
+
+
+def _emphasised(draft: Draft, emphasis: float) -> NDArray[np.float64]:
+    return np.array([emphasis if draft.queries[place_].taught else 1.0 for place_ in draft.used])
 
 
 def _raise_for_taught(
@@ -268,4 +288,4 @@ def _hardest(draft: Draft, placement: Placement) -> NDArray[np.bool_]:
     leads[taught & won] = -np.inf
     kept = np.zeros_like(won)
     kept[np.argsort(leads, kind="stable")[:MOST_PRESERVED]] = True
-    return (kept | taught) & won
+    return np.asarray((kept | taught) & won)

@@ -32,11 +32,15 @@ TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is kno
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Newcomer:
-    """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,)."""
+    """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,).
+
+    `emphasis` (k,) says how many times as much as usual it counts that a query is lost; None: all as usual.
+    """
 
     queries: NDArray[np.float64]
     rivals: NDArray[np.float64]
     anchor: NDArray[np.float64]
+    emphasis: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), NO_RIVAL)
@@ -99,7 +103,9 @@ def solve_many(
     """
     placed = _Placed(len(preserve), margins, keep_lost)
     with one_thread():
-        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights) for n in newcomers]
+        searches = [
+            _Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in newcomers
+        ]
         _settle(searches, preserve)
         for newcomer, search in zip(newcomers, searches, strict=True):
             rivals, places = placed.best(newcomer)
@@ -184,13 +190,16 @@ class _Search:
     once, which make up the small problem. An outer ring is looked at only when the inner one is minimised.
     """
 
-    def __init__(self, queries: Array, floors: Array, anchor: Array, weights: Weights) -> None:
+    def __init__(
+        self, queries: Array, floors: Array, anchor: Array, weights: Weights, emphasis: Array | None = None
+    ) -> None:
         self._count = len(queries)
         self._preserve_weight = 1.0 - weights.retrieve
+        each = np.full(self._count, weights.retrieve / max(self._count, 1))
         self._small = HingeProblem(
             -queries.astype(np.float64),
             -floors.astype(np.float64),
-            np.full(self._count, weights.retrieve / max(self._count, 1)),
+            each if emphasis is None else each * emphasis,
             anchor.astype(np.float64),
             weights.anchor,
         )
