@@ -220,6 +220,22 @@ class TestSuggestions:
         Journal(tmp_path / "deep" / "j.log", {"a": 1}, RANGES).add(trial)
         assert Journal(tmp_path / "deep" / "j.log", {"a": 1}, RANGES).finished == [trial]
 
+    @pytest.mark.parametrize("content", [b"hello\n", b"\x00\xff\x01", b'{"a": 1}\n', b"7\n"])
+    def test_a_file_that_is_no_journal_is_refused_and_left_alone(self, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "notes.txt"
+        path.write_bytes(content)
+        with pytest.raises(InvalidFile, match="expected a journal of trials"):
+            Journal(path, {"a": 1}, RANGES)
+        assert path.read_bytes() == content
+
+    def test_a_line_torn_by_a_crash_is_passed_over(self, tmp_path: Path) -> None:
+        trial = Finished(values={"x": 0.5, "y": 0.1}, target=1.0, facts={})
+        path = tmp_path / "j.log"
+        Journal(path, {}, RANGES).add(trial)
+        with path.open("ab") as file:
+            file.write(b'{"op_code": 4, "worker_id": "torn')
+        assert Journal(path, {}, RANGES).finished == [trial]
+
     def test_ax_suggests_within_the_ranges(self) -> None:
         pytest.importorskip("ax", reason="the extra `paper` is not installed")
         past = [Finished(values={"x": 0.5, "y": 0.1}, target=1.0, facts={})]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,8 +122,23 @@ class Journal:
         if path is None:
             return None
         path.parent.mkdir(parents=True, exist_ok=True)
+        _mend(path)
         storages = self._optuna.storages
         return storages.JournalStorage(storages.journal.JournalFileBackend(str(path)))
+
+
+def _mend(path: Path) -> None:
+    """Take off a last line that a crash left unfinished; a file that is no journal is refused and left alone."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    try:
+        known = not content or "op_code" in json.loads(content.partition(b"\n")[0])
+    except (ValueError, TypeError):
+        known = False
+    if not known:
+        raise InvalidFile("expected a journal of trials, found something else; name another file", path=path, line=1)
+    os.truncate(path, content.rfind(b"\n") + 1)
 
 
 def _frozen(optuna: Any, ranges: Mapping[str, Range], trial: Finished) -> Any:
