@@ -21,7 +21,7 @@ from incdsi.server.answers import Answers, Reply
 from incdsi.server.writes import Add, Write, WriteQueue
 from tests.index.index_samples import TOY
 from tests.server.conftest import Start
-from tests.server.servers import Child, make
+from tests.server.servers import Child, make, running
 from tests.server.test_server_documents import problem
 
 
@@ -191,10 +191,9 @@ def test_what_was_acknowledged_is_there_after_a_kill(folder: Path) -> None:
     with Child(folder) as child:
         sent, taken = stormed(child, child.process.kill)
         child.ended()
-    with Child(folder) as child, httpx2.Client(base_url=child.url) as http:
-        there = {json.loads(line)["id"] for line in http.get("/v1/documents").text.splitlines()}
-    assert taken <= there <= sent
-    with make_open(folder) as index:
+    with make_open(folder) as index, running(index, folder) as url:
+        there = {json.loads(line)["id"] for line in httpx2.get(f"{url}/v1/documents").text.splitlines()}
+        assert taken <= there <= sent
         assert index.verify() == []
 
 

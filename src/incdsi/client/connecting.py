@@ -34,6 +34,8 @@ def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
         address = library.URL(url)
     except (library.InvalidURL, TypeError) as error:
         raise InvalidInput(f"expected an address like http://127.0.0.1:7799, found {url!r} ({error})") from error
+    if not address.host:
+        raise InvalidInput(f"expected an address like http://127.0.0.1:7799, found {url!r} without a host")
     if address.userinfo:
         raise InvalidInput("expected an address without a name or key in it, found one; give it as `key`")
     chosen = key if key is not None else os.environ.get(KEY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -110,7 +111,7 @@ class Answers:
 def key_of(request: Request) -> str | None:
     """The request's Idempotency-Key."""
     key = request.headers.get("idempotency-key")
-    if key is not None and not (1 <= len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+    if key is not None and not re.fullmatch(f"[!-~]{{1,{LONGEST_KEY}}}", key):
         raise malformed(f"expected an Idempotency-Key of 1 to {LONGEST_KEY} visible characters, found another")
     return key
 

@@ -88,7 +88,7 @@ def version_asked(request: Request) -> int | None:
     found = request.headers.get("if-match")
     if found is None or found.strip() == "*":
         return None
-    match = re.fullmatch(r'\s*"?(\d{1,18})"?\s*', found, re.ASCII)
+    match = re.fullmatch(r'\s*"(\d{1,18})"\s*', found, re.ASCII)
     if match is None:
         raise malformed('expected If-Match like "45", the version of an earlier answer, found another')
     return int(match[1])

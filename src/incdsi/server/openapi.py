@@ -28,14 +28,14 @@ WRITE_HEADERS = [
     {
         "name": "If-Match",
         "in": "header",
-        "schema": {"type": "string", "pattern": '^"[0-9]{1,18}"$'},
+        "schema": {"type": "string", "pattern": r'^("[0-9]{1,18}"|\*)$'},
         "description": "The version the index must have.",
         "example": '"45"',
     },
     {
         "name": "Idempotency-Key",
         "in": "header",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
         "description": "The same key with the same request gets the first answer again.",
         "example": "5f0c",
     },
