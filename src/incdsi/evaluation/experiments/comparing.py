@@ -11,6 +11,7 @@ from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
 from incdsi.evaluation.metrics import compare
 
+STAR = "∗"  # not the asterisk, which would mark bold
 Make = Callable[[Progress], Method]
 
 
@@ -49,7 +50,7 @@ def against(reference: Mapping[str, Any], piece: Mapping[str, Any], group: str) 
     if not piece["ranks"][group] or len(piece["ranks"][group]) != len(reference["ranks"][group]):
         return "-"
     found = compare(scores_of(reference["ranks"][group]), scores_of(piece["ranks"][group]), "H@1")
-    stars = "*" * sum(found.p_value < level for level in (0.05, 0.01, 0.001))
+    stars = STAR * sum(found.p_value < level for level in (0.05, 0.01, 0.001))
     return f"{found.difference:+.1f}{stars}"
 
 

@@ -115,11 +115,20 @@ def _draw(panel: Panel, axes: Any) -> None:
     axes.set_ylabel(panel.y)
     if panel.log_x:
         axes.set_xscale("log")
+        _name_ticks(panel, axes)
     if panel.log_y:
         axes.set_yscale("log")
     for number, series in enumerate(panel.series):
         colour, mark = STYLES.get(series.style, OTHERS[number % len(OTHERS)])
         DRAWN[series.kind](axes, series, colour, mark)
+
+
+def _name_ticks(panel: Panel, axes: Any) -> None:
+    """Where there are few values on a logarithmic axis, they are its ticks."""
+    values = sorted({value for series in panel.series for value in series.x})
+    if values:
+        axes.set_xticks(values, [f"{value:,.5g}" for value in values], minor=False)
+        axes.set_xticks([], minor=True)
 
 
 def _line(axes: Any, series: Series, colour: str, mark: str) -> None:
@@ -164,7 +173,7 @@ DRAWN = {"line": _line, "points": _points, "bars": _bars, "level": _level}
 
 def _method(label: str) -> str:
     """The method a bar's label begins with."""
-    return next((name for name in STYLES if name in label), "")
+    return max((name for name in STYLES if name in label), key=len, default="")
 
 
 def _legend(canvas: Any, axes: Any) -> None:

@@ -161,7 +161,7 @@ PAGE = Template("""<!doctype html>
 <style>
 :root { color-scheme: light; --ink: #1c1c1c; --soft: #5b5b5b; --line: #dcdcdc; --blue: #0072b2; --back: #fafafa; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 62rem; color: var(--ink); background: white;
+body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 64rem; color: var(--ink); background: white;
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .75rem; }
 h2 { font-size: 1.2rem; margin: 2.75rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
@@ -171,10 +171,11 @@ pre, code { font: .875em/1.5 ui-monospace, "DejaVu Sans Mono", monospace; backgr
 pre { padding: .75rem 1rem; border: 1px solid var(--line); border-radius: 6px; overflow-x: auto; }
 nav ol { columns: 2; padding-left: 1.4rem; margin: .5rem 0; font-size: .94rem; }
 .table { overflow-x: auto; margin: 1.25rem 0; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding: 0 0 .4rem; }
+table { border-collapse: collapse; font-size: .8125rem; font-variant-numeric: tabular-nums; }
+caption { caption-side: top; text-align: left; font-weight: 600; padding: 0 0 .4rem; }
 thead th { border-bottom: 2px solid var(--ink); vertical-align: bottom; white-space: nowrap; }
-th, td { text-align: left; padding: .3rem .7rem; border-bottom: 1px solid var(--line); font-weight: 400; }
+tbody th { white-space: nowrap; }
+th, td { text-align: left; padding: .3rem .55rem; border-bottom: 1px solid var(--line); font-weight: 400; }
 thead th { font-weight: 600; }
 tbody tr:hover { background: var(--back); }
 .number { text-align: right; white-space: nowrap; }
@@ -196,7 +197,7 @@ $summary
 $aims
 <nav aria-label="Experiments"><h2>Experiments</h2><ol>$contents</ol></nav>
 <main>$sections</main>
-<section id="how"><h2>How it was made</h2><div class=table><table>$facts</table></div></section>
+<section id="how"><h2>How it was made</h2><div class="table facts"><table>$facts</table></div></section>
 </body>
 </html>
 """)

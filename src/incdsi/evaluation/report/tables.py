@@ -12,7 +12,7 @@ from incdsi.errors import InvalidInput
 NUMBER = re.compile(r"^[-+−]?[\d.,]+\b|^-$|^$")
 LATEX = {"\\": r"\textbackslash{}", **{sign: rf"\{sign}" for sign in "&%$#_{}"}, "~": r"\textasciitilde{}"}
 LATEX |= {"^": r"\textasciicircum{}", "±": r"$\pm$", "−": "$-$", "≥": r"$\geq$", "≤": r"$\leq$", "×": r"$\times$"}
-LATEX |= {"β": r"$\beta$", "λ": r"$\lambda$", "γ": r"$\gamma$"}
+LATEX |= {"β": r"$\beta$", "∗": "$^{*}$", "λ": r"$\lambda$", "γ": r"$\gamma$"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
