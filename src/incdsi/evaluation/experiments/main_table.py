@@ -119,10 +119,10 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
     bounded = "" if PAPER_SLOW in last else f" The paper's solver is given at most {study.settings.slow_documents:,}."
     return [
         "Old / new documents; in brackets 95 % intervals (Wilson). Stars mark paired differences of H@1 to retraining "
-        "with p < 0.05, 0.01, 0.001 (exact sign test). `add` is the time to take all new documents in once their text and "
-        f"queries are embedded; embedding {count:,} documents with their queries took {duration(encoding)} more, "
-        f"the same for all methods with a frozen encoder (DPR and DSI-Scratch embed with their "
-        f"own, inside `add`).{bounded}",
+        "with p < 0.05, 0.01, 0.001 (exact sign test). `add` is the time to take all new documents in once their text "
+        f"and queries are embedded; embedding {count:,} documents with their queries took {duration(encoding)} more, "
+        "the same for all methods with a frozen encoder (DPR and DSI-Scratch embed with their own, inside "
+        f"`add`).{bounded}",
         f"Against retraining with all {count:,} new documents, adding was faster by: {', '.join(ratios)}.",
         _not_in_the_paper(last),
         *_finetuned_note(study),

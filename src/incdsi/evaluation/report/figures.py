@@ -23,7 +23,8 @@ STYLES: dict[str, tuple[str, str]] = {
 }
 OTHERS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "P"), ("#E69F00", "v"), ("#56B4E9", "X"))
 GREY, INK = "#D9D9D9", "#222222"
-WIDTH, HEIGHT = 4.3, 3.3  # inches a panel
+WIDTH, WIDE, HEIGHT = 4.3, 5.6, 3.3  # inches a panel, one that stands alone, and their height
+LEGEND_ROW, LETTER, HANDLE = 0.2, 0.072, 0.6  # inches
 SETTINGS: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.5,
@@ -100,11 +101,14 @@ def _saved(figure: Figure, kind: str) -> bytes:
         ) from error
     out = io.BytesIO()
     with mpl.rc_context(SETTINGS):
-        canvas = Canvas(figsize=(WIDTH * len(figure.panels) + 0.2, HEIGHT + 0.45), layout="constrained")
+        width = (WIDE if len(figure.panels) == 1 else WIDTH) * len(figure.panels)
+        columns = _columns(figure, width)
+        rows = -(-len(_labels(figure)) // columns)
+        canvas = Canvas(figsize=(width, HEIGHT + LEGEND_ROW * rows), layout="constrained")
         axes = canvas.subplots(1, len(figure.panels), squeeze=False)[0]
         for panel, place in zip(figure.panels, axes, strict=True):
             _draw(panel, place)
-        _legend(canvas, axes)
+        _legend(canvas, axes, columns)
         canvas.savefig(out, format=kind, dpi=160, metadata={"Date": None} if kind == "svg" else None)
     return out.getvalue()
 
@@ -176,7 +180,19 @@ def _method(label: str) -> str:
     return max((name for name in STYLES if name in label), key=len, default="")
 
 
-def _legend(canvas: Any, axes: Any) -> None:
+def _labels(figure: Figure) -> list[str]:
+    """What the legend says, each label once."""
+    return list(dict.fromkeys(one.label for panel in figure.panels for one in panel.series if one.label))
+
+
+def _columns(figure: Figure, width: float) -> int:
+    """How many columns of the legend fit under the panels."""
+    labels = _labels(figure)
+    longest = max((len(label) for label in labels), default=0)
+    return max(1, min(len(labels), int(width / (HANDLE + LETTER * longest))))
+
+
+def _legend(canvas: Any, axes: Any, columns: int) -> None:
     """One legend under all panels, each label once."""
     found: dict[str, Any] = {}
     for place in axes:
@@ -184,5 +200,4 @@ def _legend(canvas: Any, axes: Any) -> None:
             if label:
                 found.setdefault(label, handle)
     if found:
-        columns = min(len(found), 3 * len(axes))
         canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
