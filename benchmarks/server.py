@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from pydantic import BaseModel
+
 from benchmarks.index.__main__ import work_folder
 from benchmarks.index.adding import fill
 from benchmarks.index.run import Result, say, spread
@@ -210,13 +212,27 @@ def measured(server: Process, folder: Path, size: Size) -> Result:
     return {**found, "memory_start_mb": before, "memory_end_mb": server.resident_mb()}
 
 
+class Asked(BaseModel):
+    """What the peer is asked."""
+
+    query: str
+    k: int = K
+
+
+class Given(BaseModel):
+    """What the peer is given."""
+
+    id: str
+    text: str
+    title: str = ""
+
+
 def peer(folder: Path) -> None:
     """The plain server: FastAPI, sentence-transformers, a flat faiss index, all in memory."""
     import faiss
     import numpy as np
     import uvicorn
     from fastapi import FastAPI
-    from pydantic import BaseModel
     from sentence_transformers import SentenceTransformer
 
     from incdsi.text.encoders.locate import HUB_NAME, installed_model
@@ -228,15 +244,6 @@ def peer(folder: Path) -> None:
     index = faiss.IndexIDMap2(faiss.IndexFlatIP(kept["embeddings"].shape[1]))
     index.add_with_ids(kept["embeddings"], np.arange(len(documents)))
     mutex, app = threading.Lock(), FastAPI()
-
-    class Asked(BaseModel):
-        query: str
-        k: int = K
-
-    class Given(BaseModel):
-        id: str
-        text: str
-        title: str = ""
 
     def encoded(text: str) -> Any:
         return model.encode([text], normalize_embeddings=True, show_progress_bar=False)
@@ -360,6 +367,8 @@ def show(found: Result) -> None:
         memory = f"{one['memory_start_mb']:.0f} > {one['memory_end_mb']:.0f}"
         row = f"{name:36}{one['requests_per_second']:8.1f}{times[0]:>20}{times[1]:>18}{times[2]:>18}"
         print(f"{row}{memory:>14}{one['errors']:>8}")
+        if one["errors"]:
+            print(f"  first errors: {'; '.join(one['first_errors'])}")
     print(f"searches a second over the peer's: {found['search_throughput_over_peer']:.2f}")
     print("after SIGKILL and restart:", json.dumps(found["after_kill_and_restart"]))
 

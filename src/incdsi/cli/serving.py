@@ -11,7 +11,7 @@ import typer
 
 from incdsi.cli import output
 from incdsi.cli.app import app
-from incdsi.cli.opening import open_or_create
+from incdsi.cli.opening import is_there, open_or_create, stored_settings
 from incdsi.cli.options import AsJson, EncoderName, Quiet
 from incdsi.cli.progress import progress
 from incdsi.errors import MissingExtra
@@ -58,7 +58,7 @@ def serve(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incdsi-demo-"))
             flags["index"] = Path(folder) / "index"
         settings = settings_of(config, flags)
-        opened = stack.enter_context(open_or_create(settings.index, encoder, None))
+        opened = stack.enter_context(_opened(settings.index, encoder))
         if demo:
             _fill(opened, quiet)
         serve_index(opened, settings, lambda address: _say(address, settings, as_json, quiet))
@@ -73,6 +73,17 @@ def _server() -> tuple[Any, Any]:
             f"expected the server's packages, found {error.name} missing; run: pip install 'incdsi[server]'"
         ) from error
     return ServerSettings.load, serve
+
+
+def _opened(path: Path, encoder: str | None) -> Index:
+    """The index, made when it is not there, under an encoder of one thread: requests are what runs in parallel."""
+    from incdsi.index import Index
+    from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+
+    if encoder is not None or not is_there(path):
+        open_or_create(path, encoder, None).close()
+    name = stored_settings(path).model
+    return Index.open(path, None if name is None else OnnxEncoder(path / name, threads=1))
 
 
 def _fill(index: Index, quiet: bool) -> None:
