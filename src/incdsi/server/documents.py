@@ -232,13 +232,7 @@ async def _deleted(service: Service, write: Write[int]) -> Reply:
 def _delete(index: Index, given: schemas.DeleteRequest, if_version: int | None) -> int:
     if given.ids is None:
         return index.delete(where=given.where, resolve=given.resolve, if_version=if_version)
-    ids = list(dict.fromkeys(given.ids))
-    missing = [id for id in ids if id not in index]
-    if missing:
-        raise UnknownDocument(f"expected documents with all these ids, found none with {missing[0]!r}; nothing deleted")
-    for number, id in enumerate(ids):
-        index.delete(id, resolve=given.resolve, if_version=if_version if number == 0 else None)
-    return len(ids)
+    return index.delete(list(dict.fromkeys(given.ids)), resolve=given.resolve, if_version=if_version)
 
 
 def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:
