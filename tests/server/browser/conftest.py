@@ -10,19 +10,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from tests.server.browser.site import DOCUMENTS, QUERIES, Site, Visit
+from tests.server.browser.site import ARGUMENTS, DOCUMENTS, PATIENCE, QUERIES, Site, Visit
 from tests.server.servers import make
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-PATIENCE = 20_000  # milliseconds; a machine may be busy
 DESKTOP = {"width": 1280, "height": 900}
 
 

@@ -15,6 +15,16 @@ from incdsi.index import Index
 from incdsi.server.run import Server, address, bind
 from incdsi.server.settings import ServerSettings
 
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 20_000  # milliseconds; a machine may be busy
 Visit = Callable[..., Page]  # opens the page, see conftest.py
 REFUSED = "Failed to load resource"  # what the browser itself says about an answer that is an error
 
@@ -43,11 +53,11 @@ QUERIES = {"boots": ["shoes for rain"], "cabin": ["where to sleep near the lake"
 class Site:
     """The real server in a thread, on a port that stays the same when it is stopped and started again."""
 
-    def __init__(self, index: Index, folder: Path) -> None:
+    def __init__(self, index: Index, folder: Path, **settings: Any) -> None:
         self.index = index
         self.folder = folder
         self.url = ""
-        self.settings: dict[str, Any] = {}
+        self.settings = settings
         self.expected: list[str] = []  # what may be said in the browser's console
 
     def start(self) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from incdsi.documents import Document
 from tests.server.browser.site import REFUSED, Site, Visit, ranked, row, rows, search, shows
@@ -120,6 +120,25 @@ def test_a_server_that_goes_and_comes_back(visit: Visit, site: Site) -> None:
     page.click("#editor-save")
     expect(page.locator("#receipt")).to_contain_text("Added matches")
     assert "matches" in site.index
+
+
+def test_a_document_whose_answer_was_lost_is_not_added_twice(visit: Visit, site: Site) -> None:
+    site.expected.append(REFUSED)
+    page = visit()
+
+    def lose_answer(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/v1/documents", lose_answer, times=1)
+    page.get_by_role("button", name="Add document").click()
+    page.fill("#editor-text", "A kite for the windy valley.")
+    page.click("#editor-save")
+    expect(page.locator("#editor-problem")).to_contain_text("What you typed is kept")
+    assert len(site.index) == 13
+    page.click("#editor-save")
+    expect(page.locator("#receipt")).to_contain_text("Added document-")
+    assert len(site.index) == 13
 
 
 def test_it_tries_again_by_itself(visit: Visit, site: Site) -> None:

@@ -47,10 +47,10 @@ def test_a_new_document_appears_and_its_neighbours_light_up(visit: Visit, site: 
     page.click("#editor-save")
     expect(page.locator("#map")).to_have_attribute("data-newest", "raincoat")
     expect(page.locator("#map")).to_have_attribute("data-points", "13")
-    expect(page.locator("#map")).to_have_attribute("data-lit", "8")
+    expect(page.locator("#map")).to_have_attribute("data-lit", "6")
     assert lights(page) > 100
     expect(page.locator("#neighbours-heading")).to_have_text("Near “Rain coat”")
-    expect(page.locator("#neighbours-list li")).to_have_count(8)
+    expect(page.locator("#neighbours-list li")).to_have_count(6)
     expect(page.locator("#neighbours-list li").first).to_have_text("Rain jacket")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#map")).to_have_attribute("data-points", "12")
@@ -62,7 +62,7 @@ def test_looking_at_a_result_lights_its_neighbours(visit: Visit) -> None:
     search(page, "lake")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#map")).to_have_attribute("data-selected", ranked(page)[0])
-    expect(page.locator("#map")).to_have_attribute("data-lit", "8")
+    expect(page.locator("#map")).to_have_attribute("data-lit", "6")
 
 
 def test_arrow_keys_walk_over_the_map_and_enter_opens(visit: Visit) -> None:

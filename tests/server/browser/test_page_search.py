@@ -16,7 +16,7 @@ def test_results_come_while_typing_and_say_what_was_learned(visit: Visit, site: 
     shows(page, "boots for rain")
     assert ranked(page) == [hit.document_id for hit in site.index.search("boots for rain")]
     expect(rows(page).first.locator(".scores")).to_contain_text(
-        re.compile(r"[\d.]+.*learned -?[\d.]+ \+ lexical -?[\d.]+")
+        re.compile(r"[\d.]+.*learned −?[\d.]+ \+ lexical −?[\d.]+")
     )
     expect(rows(page).first.locator(".bar i.learned")).to_be_attached()
     expect(page.locator("#status")).to_have_text(re.compile(r"^10 of 12 documents · [\d.,]+ ms$"))

@@ -1,4 +1,5 @@
 // The server's verbs. Every failure is a Problem with one sentence for people, or ServerGone.
+import { inTab } from "./kept.js";
 
 export class Problem extends Error {
   constructor(status, detail, error = "") {
@@ -20,18 +21,18 @@ const PATIENCE = 3; // times a request is sent again when the server asks to wai
 /** Set by main.js: what to do when the server is gone, and how to ask for a key. */
 export const hooks = { gone: () => {}, key: async (_wrong) => false };
 
-export const currentKey = () => sessionStorage.getItem(KEY) ?? "";
-export const keepKey = (key) => sessionStorage.setItem(KEY, key);
+export const currentKey = () => inTab.get(KEY) ?? "";
+export const keepKey = (key) => inTab.set(KEY, key);
 
 /**
  * @param {string} method
  * @param {string} path relative to the page
- * @param {{body?: object, signal?: AbortSignal, quiet?: boolean, headers?: Record<string, string>}} [options]
- *   `quiet` asks for no key: for what nobody pressed
+ * @param {{body?: object, signal?: AbortSignal, quiet?: boolean, headers?: Record<string, string>, onceKey?: string}} [options]
+ *   `quiet` asks for no key: for what nobody pressed; a write with a `onceKey` that was done before is not done again
  */
-async function request(method, path, { body, signal, quiet = false, headers = {} } = {}) {
+async function request(method, path, { body, signal, quiet = false, headers = {}, onceKey } = {}) {
   const writing = method !== "GET" && !path.startsWith("v1/search");
-  const once = writing ? { "Idempotency-Key": randomId() } : {};
+  const once = writing ? { "Idempotency-Key": onceKey ?? randomId() } : {};
   for (let attempt = 1; ; attempt++) {
     const key = currentKey();
     const answer = await send(method, path, body, signal, { ...headers, ...once, ...(key && { Authorization: `Bearer ${key}` }) });
@@ -72,11 +73,11 @@ const documentPath = (id) => `v1/documents/${encodeURIComponent(id)}`;
 export const info = () => request("GET", "v1/info");
 export const figures = () => request("GET", "v1/figures", { quiet: true });
 export const map = () => request("GET", "v1/map", { quiet: true });
-export const near = (id, k = 8) => request("GET", `v1/map?near=${encodeURIComponent(id)}&k=${k}`, { quiet: true });
+export const near = (id, k = 6) => request("GET", `v1/map?near=${encodeURIComponent(id)}&k=${k}`, { quiet: true });
 export const search = (query, mode, signal, k = 10) => request("POST", "v1/search", { body: { query, mode, k }, signal });
 export const read = (id) => request("GET", documentPath(id));
-export const add = async (document) => {
-  const { additions, milliseconds } = await request("POST", "v1/documents", { body: document });
+export const add = async (document, onceKey) => {
+  const { additions, milliseconds } = await request("POST", "v1/documents", { body: document, onceKey });
   return { ...additions[0], milliseconds };
 };
 /** Bring a document back as it was read, its queries too. */

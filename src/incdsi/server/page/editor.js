@@ -11,6 +11,7 @@ import { toast } from "./toast.js";
 const dialog = byId("editor");
 const field = (name) => byId(`editor-${name}`);
 let original = null; // the document being edited; null while adding
+let sent = { content: "", key: "" }; // what was last sent to be added, until it was answered
 
 export function openAdd() {
   if (original !== null) fill({ id: "", title: "", text: "" });
@@ -53,7 +54,8 @@ function complain(sentence) {
 function typed() {
   const title = field("title").value.trim();
   const queries = field("queries").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  return { id: field("id").value.trim() || idFrom(title), title, text: field("text").value, queries };
+  field("id").value = field("id").value.trim() || idFrom(title);
+  return { id: field("id").value, title, text: field("text").value, queries };
 }
 
 /** A readable id from a title, with a little chance in it so that two of the same title can live together. */
@@ -75,8 +77,16 @@ async function save() {
   }
 }
 
+/** The same key for the same document: one whose answer was lost is not added twice. */
+function onceKey(document) {
+  const content = JSON.stringify(document);
+  if (sent.content !== content) sent = { content, key: api.randomId() };
+  return sent.key;
+}
+
 async function saveNew(document) {
-  const outcome = await api.add(document);
+  const outcome = await api.add(document, onceKey(document));
+  sent = { content: "", key: "" };
   fill({ id: "", title: "", text: "" });
   dialog.close();
   showReceipt(["Added ", make("strong", {}, titleOf(document))], outcome, openReader);

@@ -1,6 +1,7 @@
 // Shortcuts. Single keys never act while one types, and can be switched off.
 import { byId, typing } from "./dom.js";
 import { openAdd } from "./editor.js";
+import { inBrowser } from "./kept.js";
 import { walk } from "./results.js";
 import { undoLast } from "./toast.js";
 
@@ -20,8 +21,8 @@ const ANYWHERE = {
 /** @param {(event: Event, kind: string) => boolean} actOn acts on the result that has the focus */
 export function connectKeyboard(actOn) {
   const box = byId("single-keys");
-  box.checked = localStorage.getItem(KEPT) !== "off";
-  box.addEventListener("change", () => localStorage.setItem(KEPT, box.checked ? "on" : "off"));
+  box.checked = inBrowser.get(KEPT) !== "off";
+  box.addEventListener("change", () => inBrowser.set(KEPT, box.checked ? "on" : "off"));
   byId("open-shortcuts").addEventListener("click", ANYWHERE["?"]);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || document.querySelector("dialog[open]")) return;

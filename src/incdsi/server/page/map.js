@@ -85,6 +85,7 @@ async function light(id, { fresh = false } = {}) {
   view.cover(scene.points);
   view.reveal(answer.point);
   listNeighbours(answer);
+  if (byId("map-label").hidden) caption();
   redraw();
 }
 
@@ -119,8 +120,11 @@ function caption(point = null) {
 
 function forget(id) {
   points.delete(id);
-  if (scene.newest?.id === id || scene.selected?.id === id) unlight();
+  const middle = scene.selected ?? scene.newest;
+  if (middle?.id === id) unlight();
+  else if (middle && scene.neighbours.some((one) => one.id === id)) light(middle.id);
   rebuild();
+  caption();
   redraw();
 }
 

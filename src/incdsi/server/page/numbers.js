@@ -13,5 +13,5 @@ export function milliseconds(value) {
   return value.toFixed(value < 1 ? 2 : 1);
 }
 
-/** A share as a percentage: "46.8 %". */
-export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+/** Two decimals, with a minus sign as it is printed. */
+export const decimal = (value) => value.toFixed(2).replace("-", "−");

@@ -3,6 +3,7 @@ import { byId, calm, icon, make } from "./dom.js";
 import { milliseconds } from "./numbers.js";
 
 const STEPS = ["generate", "encode", "constrain", "solve", "commit", "append"];
+const TOLD = 0.01; // the share of the time from which a step is told
 
 /**
  * @param {(Node | string)[]} what a sentence without its end: the milliseconds are put there
@@ -11,7 +12,7 @@ const STEPS = ["generate", "encode", "constrain", "solve", "commit", "append"];
  * @param {{before: number | null, after: number | null} | null} [ranks]
  */
 export function showReceipt(what, outcome, open, ranks = null) {
-  const steps = STEPS.map((name) => ({ name, ms: 1000 * (outcome.seconds[name] ?? 0) })).filter(({ ms }) => ms >= 0.05);
+  const steps = STEPS.map((name) => ({ name, ms: 1000 * (outcome.seconds[name] ?? 0) })).filter(({ ms }) => ms >= TOLD * outcome.milliseconds);
   const close = make("button", { type: "button", class: "quiet square small close", "aria-label": "Close this message", onclick: hideReceipt }, icon("cross"));
   const parts = [
     make("div", { class: "what" }, ranks && rankChange(ranks), make("p", {}, ...what, ` in ${milliseconds(outcome.milliseconds)} ms.`)),

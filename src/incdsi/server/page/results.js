@@ -1,6 +1,7 @@
 // The list of hits: drawn, walked with the arrow keys, and moved when the ranking changed.
 import { byId, calm, icon, make } from "./dom.js";
 import { emit } from "./events.js";
+import { decimal } from "./numbers.js";
 import { marked, snippet } from "./words.js";
 
 /**
@@ -60,14 +61,14 @@ function scores(hit, best) {
     const piece = make("i", { class: part });
     piece.style.width = `${(100 * Math.max(hit[part], 0)) / best}%`;
     bar.append(piece);
-    words.push(`${part} ${hit[part].toFixed(2)}`);
+    words.push(`${part} ${decimal(hit[part])}`);
   }
   const both = words.length > 1;
   return make(
     "div",
     { class: "scores" },
     bar,
-    make("span", {}, make("span", { class: "unseen" }, "Score "), make("b", {}, hit.score.toFixed(2)), both ? `\u2002= ${words.join(" + ")}` : `\u2002${words.join("").split(" ")[0]}`),
+    make("span", {}, make("span", { class: "unseen" }, "Score "), make("b", {}, decimal(hit.score)), both ? `\u2002= ${words.join(" + ")}` : `\u2002${words[0].split(" ")[0]}`),
   );
 }
 

@@ -5,7 +5,7 @@ const WIDTH = 360;
 const HEIGHT = 52;
 
 /**
- * @param {number[]} values
+ * @param {number[]} values in percent
  * @param {string} label what a screen reader says
  */
 export function sparkline(values, label) {
@@ -21,10 +21,12 @@ export function sparkline(values, label) {
   return svg;
 }
 
-/** From left to right, from the least (near the bottom) to the greatest; a small change stays small. */
+/** From left to right, the least below, the greatest above; a change of less than five points stays small. */
 function places(values) {
   const low = Math.min(...values);
-  const room = Math.max(Math.max(...values) - low, 0.05);
+  const high = Math.max(...values);
+  const room = Math.max(high - low, 5);
+  const bottom = (low + high - room) / 2;
   const step = (WIDTH - 6) / (values.length - 1);
-  return values.map((value, index) => [index * step, HEIGHT - 8 - ((value - low) / room) * (HEIGHT - 16)]);
+  return values.map((value, index) => [index * step, HEIGHT - 8 - ((value - bottom) / room) * (HEIGHT - 16)]);
 }
