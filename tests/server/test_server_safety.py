@@ -265,7 +265,8 @@ def test_tricks_with_paths_find_nothing(start: Start, path: str) -> None:
 def test_requests_that_are_no_http_are_refused(http: httpx2.Client) -> None:
     url = str(http.base_url)
     for content in (b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x00" * 100):
-        assert raw(url, content, 3).startswith((b"HTTP/1.1 400", b""))
+        answer = raw(url, content, 3)
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
     both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     smuggled = f"POST /v1/search HTTP/1.1{LOCAL}{both}".encode()
     assert not raw(url, smuggled, 3).startswith(b"HTTP/1.1 200")
