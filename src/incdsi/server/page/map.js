@@ -93,7 +93,7 @@ function listNeighbours({ point, neighbours }) {
   byId("neighbours").hidden = neighbours.length === 0;
   byId("neighbours-heading").textContent = `Near “${point.title || point.id}”`;
   byId("neighbours-list").replaceChildren(
-    ...neighbours.map((one) => make("li", {}, make("button", { type: "button", onclick: () => openReader(one.id) }, make("span", {}, one.title || one.id)))),
+    ...neighbours.map((one) => make("li", {}, make("button", { type: "button", title: one.title || one.id, onclick: () => openReader(one.id) }, make("span", {}, one.title || one.id)))),
   );
 }
 
