@@ -75,6 +75,7 @@ def test_given_queries_are_handed_out(tmp_path: Path) -> None:
     assert Given({})(document) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / BESIDE / "squad_plus").is_dir(), reason="needs ../shared/data/squad_plus")
 def test_the_real_squad_is_found_beside_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -83,7 +83,6 @@ def section(study: Study) -> Section:
         paragraphs=_paragraphs(study, named_rows),
         figures=(Figure(name="stream", caption=caption, panels=(panel,)),),
         tables=(_table(study, named_rows),),
-        against=_against_the_paper(named_rows),
     )
 
 
@@ -256,14 +255,11 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
         f"further behind than {min(worst, 0.0):+.1f}. The paper's form is "
         f"{distance['paper, from nothing']:+.1f} and {distance['paper, from a trained tenth']:+.1f}, dense search "
         f"{end['dense'] - end[RETRAINING]:+.1f}, BM25 {end['BM25'] - end[RETRAINING]:+.1f}.",
+        *_below_dense(end),
     )
 
 
-def _against_the_paper(rows: dict[str, Cells]) -> tuple[str, ...]:
-    paper, dense = (hits1(rows[name][-1][0]) for name in ("paper, from a trained tenth", "dense"))
-    if paper >= dense:
-        return ()
-    return (
-        "Documents can be added one by one without end: not in the paper's form, which ends the long stream at "
-        f"{paper:.1f} % H@1, below dense search with nothing learned ({dense:.1f}).",
-    )
+def _below_dense(end: dict[str, float]) -> list[str]:
+    """Names the streams that end where nothing learned would have been better."""
+    worse = [f"{_label(name)} ({end[name]:.1f})" for name in STREAMS if end[name] < end["dense"]]
+    return [f"Below dense search with nothing learned ({end['dense']:.1f}) end: {'; '.join(worse)}."] if worse else []

@@ -121,9 +121,8 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
         "Old / new documents; in brackets 95 % intervals (Wilson). Stars mark paired differences of H@1 to retraining "
         "with p < 0.05, 0.01, 0.001 (exact sign test). `add` is the time to take all new documents in once their text "
         f"and queries are embedded; embedding {count:,} documents with their queries took {duration(encoding)} more, "
-        "the same for all methods with a frozen encoder (DPR and DSI-Scratch embed with their own, inside "
-        f"`add`).{bounded}",
-        f"Against retraining with all {count:,} new documents, adding was faster by: {', '.join(ratios)}.",
+        f"the same for all learned methods with a frozen encoder.{bounded}",
+        f"Against retraining with all {count:,} new documents, adding was faster: {', '.join(ratios)}.",
         _not_in_the_paper(last),
         *_finetuned_note(study),
     ]

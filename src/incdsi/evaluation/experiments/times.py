@@ -12,7 +12,7 @@ from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
 
 NAME, TITLE = "time", "Time to add"
-OWN_ENCODER = ("DPR", "DSI-Scratch")
+TEXT_ONLY = ("dense", "DPR", "DSI-Scratch")  # DSI-Scratch embeds queries while it learns
 
 
 def tasks(study: Study) -> list[Task]:
@@ -45,17 +45,27 @@ def section(study: Study) -> Section:
 def _table(study: Study, adding: dict[str, float], count: int) -> Table:
     rows = []
     for name, seconds in adding.items():
-        encoding = 0.0 if name in ("BM25", *OWN_ENCODER) else study.encoding_seconds(study.new, queries=name != "dense")
-        times = f"{adding[RETRAINING] / seconds:,.1f}×" if seconds > 0 else "-"
+        times = _times(adding[RETRAINING] / seconds) if seconds > 0 else "-"
         rows.append(
             (
                 named(name),
                 duration(seconds),
                 f"{1000 * seconds / count:,.2f}",
-                f"{1000 * (seconds + encoding) / count:,.1f}",
+                f"{1000 * (seconds + _encoding(study, name)) / count:,.1f}",
                 times,
             )
         )
     columns = ("method", "all new documents", "ms a document", "ms with embedding", "faster than retraining")
     caption = f"Time to add {count:,} documents to {len(study.initial):,}"
     return Table(name="times", caption=caption, columns=columns, rows=tuple(rows))
+
+
+def _encoding(study: Study, name: str) -> float:
+    """Seconds to embed what a method uses of the new documents before it adds them."""
+    if name == "BM25" or (name == "DPR" and study.settings.dpr_towers == "both"):
+        return 0.0
+    return study.encoding_seconds(study.new, queries=name not in TEXT_ONLY)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.1f}×" if ratio >= 1 else f"{ratio:.2g}×"
