@@ -35,6 +35,7 @@ from incdsi.errors import (
 )
 from incdsi.index import Index
 from incdsi.index import index as module
+from incdsi.index.writing import Writer
 from incdsi.store import Store
 
 Reopen = Callable[..., Index]
@@ -603,7 +604,7 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
 ) -> None:
     narrow, batch = ToyEncoder(dimension=dimension), docs(25)
     with Index.create(tmp_path / "as it is", narrow, method="paper") as index, monkeypatch.context() as patch:
-        patch.setattr(Index, "_insist", lambda self, addition: addition)
+        patch.setattr(Writer, "_insist", lambda self, addition: addition)
         resigned = index.add_many(batch, asked_for(batch))
     with Index.create(tmp_path / "insisting", narrow, method="paper") as index:
         additions = [index.add(document, asked(document.id)) for document in batch]

@@ -20,16 +20,15 @@ from incdsi.index import models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
 from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
 from incdsi.index.info import Info
-from incdsi.index.insisting import insisted
-from incdsi.index.live import Live, Preserve, preserve_nothing
-from incdsi.index.placing import Draft, Method, Placed, Stopwatch, place, place_again
-from incdsi.index.serving import Serving, opened_encoder, preserve_by, stored_settings
+from incdsi.index.live import Live, preserve_nothing
+from incdsi.index.placing import Method, Stopwatch
+from incdsi.index.serving import Serving, opened_encoder, stored_settings
 from incdsi.index.settings import KEY, Settings
 from incdsi.index.tuning import Tuning
+from incdsi.index.writing import Writer
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.filters import Where
-from incdsi.store.transaction import Transaction
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans
 
@@ -109,17 +108,20 @@ class Index:
         adapts the encoder (which must be a torch one) and then solves under it.
         """
         check_training(train)
-        batch, asked, writer = list(documents), dict(queries or {}), generator or DEFAULT_GENERATOR
+        batch, asked = list(documents), dict(queries or {})
         require_new(batch, asked, ())
         chosen = models.as_encoder(encoder)
         model = None
         if train != "none":
-            model = stage_one(batch, asked, encoder=chosen, generator=writer, mode=train, progress=progress)
+            asking = generator or DEFAULT_GENERATOR
+            model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
             chosen = model.encoder
         index = cls.create(path, chosen, generator=generator)
         if train == "frozen":
             with index._changing(None):
-                index._take_over(taken_over(batch, asked, model))
+                writer = index._writer()
+                writer.take_over(taken_over(batch, asked, model))
+                index._held_out += writer.held_out
         else:
             index.add_many(batch, asked, progress=progress)
         return index
@@ -263,10 +265,12 @@ class Index:
         additions: list[Addition] = []
         with self._changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
+            writer = self._writer()
             for start in range(0, len(batch), BATCH):
-                additions += self._add(batch[start : start + BATCH], asked)
+                additions += writer.add(batch[start : start + BATCH], asked)
                 if progress is not None:
                     progress(len(additions), len(batch))
+            self._held_out += writer.held_out
             self._tune_if_due(progress)
         return additions
 
@@ -274,10 +278,7 @@ class Index:
         """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
         require_sound([document], {document.id: queries})
         with self._changing(if_version):
-            record = self._store.get(document.id)
-            watch = Stopwatch()
-            draft = self._drafter().redraft(record, document, queries, watch)
-            return self._replace(draft, watch)
+            return self._writer().update(document, queries)
 
     def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Update the document if it is there, add it if not."""
@@ -291,8 +292,7 @@ class Index:
             raise InvalidInput(f"expected a query of at least one character, found {query!r}")
         require_sound([], {id: [query]})
         with self._changing(if_version):
-            watch = Stopwatch()
-            return self._replace(self._drafter().taught(self._store.get(id), " ".join(query.split()), watch), watch)
+            return self._writer().teach(" ".join(query.split()), id)
 
     def attach(
         self,
@@ -311,9 +311,9 @@ class Index:
         additions: list[Addition] = []
         with self._changing(if_version):
             ids = [id for id in asked if self._store.row_of(id)]  # refuses one that is not there
-            beside = self._live.compacted() if len(ids) > 1 else self._live
+            writer, beside = self._writer(), self._live.compacted() if len(ids) > 1 else self._live
             for start in range(0, len(ids), BATCH):
-                additions += self._attach(ids[start : start + BATCH], asked, beside)
+                additions += writer.attach(ids[start : start + BATCH], asked, beside)
                 if progress is not None:
                     progress(min(start + BATCH, len(ids)), len(ids))
             self._held_out = self._store.held_out()
@@ -340,12 +340,10 @@ class Index:
         with self._changing(if_version):
             ids = self._store.ids(self._store.filter_rows(where).tolist()) if where is not None else _listed(id)
             shaped = {row for one in ids for row in self._store.constrained_by(self._store.row_of(one))}
-            with self._store.transaction() as tx:
-                rows = [tx.delete(one) for one in ids]
-            self._live.remove(rows)
-            self._applied()
+            writer = self._writer()
+            rows = writer.delete(ids)
             if resolve:
-                self._place_anew(sorted(shaped - set(rows)), progress)
+                writer.place_anew(sorted(shaped - set(rows)), progress)
             return len(ids)
 
     def tune(self, progress: Progress | None = None) -> Tuning:
@@ -464,97 +462,9 @@ class Index:
         if self._live.sequence != self._store.version:
             self._serving = Serving.load(self._store, self._encoder, writer=True)
 
-    @property
-    def _preserve(self) -> Preserve:
-        return preserve_by(self._settings)
-
-    def _drafter(self) -> Drafter:
-        return Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
-
-    def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
-        watch = Stopwatch()
-        drafts = self._drafter().drafts(documents, queries, watch)
-        placed = place(self._live, drafts, self._settings.hyperparameters, self._settings.method, watch=watch)
-        with watch.step("commit"), self._store.transaction() as tx:
-            records = _inserted(tx, placed)
-        with watch.step("append"):
-            self._live.put(records)
-            self._applied()
-        self._held_out += sum(query.held_out for record in records for query in record.queries)
-        seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
-        return [self._insist(self._addition(result, records, seconds)) for result in placed]
-
-    def _take_over(self, records: Sequence[Record]) -> None:
-        with self._store.transaction() as tx:
-            stored = [replace(record, row=tx.insert(record)) for record in records]
-        self._live.put(stored)
-        self._applied()
-        self._held_out += sum(query.held_out for record in stored for query in record.queries)
-
-    def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
-        how, method = self._settings.hyperparameters, self._settings.method
-        weight = self._settings.lexical_weight
-        placed = place_again(self._live, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
-        return self._insist(self._put_again(placed, watch))
-
-    def _put_again(self, placed: Placed, watch: Stopwatch) -> Addition:
-        record = placed.knowing(())
-        with watch.step("commit"), self._store.transaction() as tx:
-            tx.replace(record.document.id, record)
-        with watch.step("append"):
-            self._live.put([record])
-            self._applied()
-        return self._addition(placed, [record], watch.seconds)
-
-    def _insist(self, addition: Addition) -> Addition:
-        """In the paper's form, what it advises for a document that does not win; what came of it."""
-        if self._settings.method == "general" or addition.status == "solved":
-            return addition
-        watch = Stopwatch()
-        with watch.step("insist"):
-            record = self._store.get(addition.document_id)
-            status, placed = insisted(self._live, record, self._settings.hyperparameters)
-        result = replace(addition, status=status) if placed is None else self._put_again(placed, watch)
-        return replace(result, seconds={**addition.seconds, **watch.seconds})
-
-    def _place_anew(self, rows: Sequence[int], progress: Progress | None) -> None:
-        for done, id in enumerate(self._store.ids(rows), start=1):
-            self._replace(Draft.of(self._store.get(id)), Stopwatch())
-            if progress is not None:
-                progress(done, len(rows))
-
-    def _attach(self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live) -> list[Addition]:
-        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
-        watch = Stopwatch()
-        drafts = self._drafter().attached([self._store.get(id) for id in ids], queries, watch)
-        how, method, weight = self._settings.hyperparameters, self._settings.method, self._settings.lexical_weight
-        placed = []
-        for draft in drafts:
-            placed.append(
-                place_again(beside, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
-            )
-            if beside is not self._live:
-                beside.put([placed[-1].knowing(())])
-        records = [one.knowing(()) for one in placed]
-        with watch.step("commit"), self._store.transaction() as tx:
-            for record in records:
-                tx.replace(record.document.id, record)
-        with watch.step("append"):
-            self._live.put(records)
-            self._applied()
-        seconds = {step: spent / max(1, len(drafts)) for step, spent in watch.seconds.items()}
-        return [self._addition(one, records, seconds) for one in placed]
-
-    def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
-        others = [records[number].document.id for number in sorted(placed.threatened.places)]
-        rows = sorted(placed.threatened.rows)
-        return Addition(
-            document_id=placed.record.document.id,
-            status=placed.status,
-            margin=placed.margin,
-            conflicts=(*self._store.ids(rows), *others),
-            seconds=dict(seconds),
-        )
+    def _writer(self) -> Writer:
+        drafter = Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
+        return Writer(store=self._store, live=self._live, settings=self._settings, drafter=drafter)
 
     def _applied(self) -> None:
         self._live.sequence = self._store.version
@@ -616,14 +526,3 @@ def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:
 
 def _listed(id: str | Iterable[str] | None) -> list[str]:
     return [id] if isinstance(id, str) else list(dict.fromkeys(id or ()))
-
-
-def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
-    """Insert in order, each knowing the rows of those before it."""
-    rows: list[int] = []
-    records = []
-    for result in placed:
-        record = result.knowing(rows)
-        rows.append(tx.insert(record))
-        records.append(replace(record, row=rows[-1]))
-    return records

@@ -1,0 +1,149 @@
+"""Drafts placed, recorded and shown: durable first, then visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from incdsi.documents import Addition, Document
+from incdsi.index.drafting import Drafter
+from incdsi.index.insisting import insisted
+from incdsi.index.live import Live
+from incdsi.index.placing import Draft, Placed, Stopwatch, place, place_again
+from incdsi.index.settings import Settings
+from incdsi.store import Record, Store
+from incdsi.store.transaction import Transaction
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Writer:
+    """Changes documents in a store and in what is live, under one state of the settings; for the holder of the lock.
+
+    `held_out` counts the queries it kept for measuring.
+    """
+
+    store: Store
+    live: Live
+    settings: Settings
+    drafter: Drafter
+    held_out: int = 0
+
+    def add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+        """Add a portion in one transaction."""
+        watch = Stopwatch()
+        drafts = self.drafter.drafts(documents, queries, watch)
+        placed = place(self.live, drafts, self.settings.hyperparameters, self.settings.method, watch=watch)
+        with watch.step("commit"), self.store.transaction() as tx:
+            records = _inserted(tx, placed)
+        self._show(records, watch)
+        self.held_out += _held_out(records)
+        seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
+        return [self._insist(self._addition(result, records, seconds)) for result in placed]
+
+    def take_over(self, records: Sequence[Record]) -> None:
+        """Store documents that were placed elsewhere, in one transaction."""
+        with self.store.transaction() as tx:
+            stored = [replace(record, row=tx.insert(record)) for record in records]
+        self._show(stored, Stopwatch())
+        self.held_out += _held_out(stored)
+
+    def update(self, document: Document, queries: Sequence[str]) -> Addition:
+        """Replace a document's text; UnknownDocument when it is not there."""
+        watch = Stopwatch()
+        return self._replace(self.drafter.redraft(self.store.get(document.id), document, queries, watch), watch)
+
+    def teach(self, query: str, id: str) -> Addition:
+        """Place a document so that it wins one more query."""
+        watch = Stopwatch()
+        return self._replace(self.drafter.taught(self.store.get(id), query, watch), watch)
+
+    def attach(self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live) -> list[Addition]:
+        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
+        watch = Stopwatch()
+        drafts = self.drafter.attached([self.store.get(id) for id in ids], queries, watch)
+        placed = []
+        for draft in drafts:
+            placed.append(self._placed_again(beside, draft, watch))
+            if beside is not self.live:
+                beside.put([placed[-1].knowing(())])
+        records = self._record_again(placed, watch)
+        seconds = {step: spent / max(1, len(drafts)) for step, spent in watch.seconds.items()}
+        return [self._addition(one, records, seconds) for one in placed]
+
+    def delete(self, ids: Sequence[str]) -> list[int]:
+        """Remove documents in one transaction; the rows they had."""
+        with self.store.transaction() as tx:
+            rows = [tx.delete(id) for id in ids]
+        self.live.remove(rows)
+        self.live.sequence = self.store.version
+        return rows
+
+    def place_anew(self, rows: Sequence[int], progress: Progress | None) -> None:
+        """Solve again for the documents in these rows, one after another."""
+        for done, id in enumerate(self.store.ids(rows), start=1):
+            self._replace(Draft.of(self.store.get(id)), Stopwatch())
+            if progress is not None:
+                progress(done, len(rows))
+
+    def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
+        placed = self._placed_again(self.live, draft, watch)
+        return self._insist(self._addition(placed, self._record_again([placed], watch), watch.seconds))
+
+    def _placed_again(self, live: Live, draft: Draft, watch: Stopwatch) -> Placed:
+        how, method, weight = self.settings.hyperparameters, self.settings.method, self.settings.lexical_weight
+        return place_again(live, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
+
+    def _record_again(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Record]:
+        records = [one.knowing(()) for one in placed]
+        with watch.step("commit"), self.store.transaction() as tx:
+            for record in records:
+                tx.replace(record.document.id, record)
+        self._show(records, watch)
+        return records
+
+    def _show(self, records: Sequence[Record], watch: Stopwatch) -> None:
+        with watch.step("append"):
+            self.live.put(records)
+            self.live.sequence = self.store.version
+
+    def _insist(self, addition: Addition) -> Addition:
+        """In the paper's form, what it advises for a document that does not win; what came of it."""
+        if self.settings.method == "general" or addition.status == "solved":
+            return addition
+        watch = Stopwatch()
+        with watch.step("insist"):
+            record = self.store.get(addition.document_id)
+            status, placed = insisted(self.live, record, self.settings.hyperparameters)
+        if placed is None:
+            result = replace(addition, status=status)
+        else:
+            result = self._addition(placed, self._record_again([placed], watch), watch.seconds)
+        return replace(result, seconds={**addition.seconds, **watch.seconds})
+
+    def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
+        others = [records[number].document.id for number in sorted(placed.threatened.places)]
+        rows = sorted(placed.threatened.rows)
+        return Addition(
+            document_id=placed.record.document.id,
+            status=placed.status,
+            margin=placed.margin,
+            conflicts=(*self.store.ids(rows), *others),
+            seconds=dict(seconds),
+        )
+
+
+def _held_out(records: Sequence[Record]) -> int:
+    return sum(query.held_out for record in records for query in record.queries)
+
+
+def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
+    """Insert in order, each knowing the rows of those before it."""
+    rows: list[int] = []
+    records = []
+    for result in placed:
+        record = result.knowing(rows)
+        rows.append(tx.insert(record))
+        records.append(replace(record, row=rows[-1]))
+    return records
