@@ -103,9 +103,7 @@ def solve_many(
     """
     placed = _Placed(len(preserve), margins, keep_lost)
     with one_thread():
-        searches = [
-            _Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in newcomers
-        ]
+        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in newcomers]
         _settle(searches, preserve)
         for newcomer, search in zip(newcomers, searches, strict=True):
             rivals, places = placed.best(newcomer)
