@@ -36,7 +36,7 @@ browser:
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
 test: lint browser  ## lint, types and the fast tests
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n auto --dist loadfile
 
 test-all: lint browser  ## everything, also what takes minutes
 	$(BIN)/pytest

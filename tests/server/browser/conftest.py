@@ -16,9 +16,12 @@ from tests.server.servers import make
 DESKTOP = {"width": 1280, "height": 900}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's chromium; without one the tests are skipped, except where they must run."""
+    """The system's chromium; without one the tests are skipped, except where they must run.
+
+    One a module: while it runs, its process has a running event loop, which other tests must not meet.
+    """
     executable = shutil.which("chromium")
     if executable is None:
         if os.environ.get("CI") or os.environ.get("INCDSI_REQUIRE_BROWSER"):
