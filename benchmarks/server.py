@@ -204,12 +204,24 @@ def theirs(folder: Path) -> list[str]:
 
 def measured(server: Process, folder: Path, size: Size) -> Result:
     """The load on a server, and its memory before and after."""
-    before = server.resident_mb()
+    memory = [server.resident_mb()]
     command = [sys.executable, "-m", "benchmarks.server", "--child", "load", "--folder", str(folder)]
     command += ["--url", server.url, "--seconds", str(size.seconds)]
-    child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found: Result = json.loads(child.stdout.splitlines()[-1])
-    return {**found, "memory_start_mb": before, "memory_end_mb": server.resident_mb()}
+    with tempfile.TemporaryFile("w+") as said, subprocess.Popen(command, stdout=said) as child:
+        while child.poll() is None:
+            time.sleep(1)
+            memory.append(server.resident_mb())
+        said.seek(0)
+        found: Result = json.loads(said.read().splitlines()[-1])
+    # The first write makes a server load what only writers need, so the start is that of the load's second quarter.
+    settled = memory[len(memory) // 4]
+    return {
+        **found,
+        "memory_before_load_mb": memory[0],
+        "memory_start_mb": settled,
+        "memory_end_mb": memory[-1],
+        "memory_mb_every_second": [round(mb, 1) for mb in memory],
+    }
 
 
 class Asked(BaseModel):
