@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server browser repro clean
+.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server browser repro pictures clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -65,6 +65,9 @@ repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in 
 $(VENV)/.peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch faiss-cpu chromadb
 	@touch $@
+
+pictures: $(READY) browser  ## the page's pictures in docs/pictures
+	$(BIN)/python -m tests.server.browser.pictures
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
