@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Self, TypeVar
 
 from incdsi.client import calls
 from incdsi.client.calls import Call, Where
-from incdsi.client.connecting import PATIENCE, Patience, http, options, unreachable
+from incdsi.client.connecting import I, Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
 
 T = TypeVar("T")
-I = TypeVar("I")  # noqa: E741 - what info() gives
 
 
-class AsyncRemoteIndex(Generic[I]):
+class AsyncRemoteIndex(Remote[I]):
     """`RemoteIndex` with every verb awaited; `count`, `version` and `contains` are verbs here.
 
     >>> async with AsyncRemoteIndex("http://127.0.0.1:7799") as index:      # doctest: +SKIP
     ...     hits = await index.search("waterproof hiking boots")
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout: float = 60.0,
-        patience: float = PATIENCE,
-        read_info: Callable[[Mapping[str, Any]], I] = dict,  # type: ignore[assignment]
-    ) -> None:
-        self.url = url
-        self._patience = patience
-        self._read_info = read_info
-        self._http = http().AsyncClient(**options(url, key, timeout))
+    _kind = "AsyncClient"
 
     async def close(self) -> None:
         """Let go of the connections."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from incdsi.errors import IncDSIError, InvalidInput, MissingExtra, Overloaded, ServerUnavailable
 
 if TYPE_CHECKING:
     import httpx2
 
+I = TypeVar("I")  # noqa: E741 - what info() gives
 KEY = "INCDSI_KEY"
 PATIENCE = 10.0  # seconds for which a server that is busy or away is asked again
 FIRST_PAUSE = 0.1
@@ -61,3 +63,23 @@ class Patience:
             raise error
         self._next *= 2
         return wait
+
+
+class Remote(Generic[I]):
+    """An index behind a server: where it is, how it is reached, for how many seconds a busy one is asked again."""
+
+    _kind: ClassVar[str]  # of the HTTP library's clients
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str | None = None,
+        timeout: float = 60.0,
+        patience: float = PATIENCE,
+        read_info: Callable[[Mapping[str, Any]], I] = dict,  # type: ignore[assignment]
+    ) -> None:
+        self.url = url
+        self._patience = patience
+        self._read_info = read_info
+        self._http = getattr(http(), self._kind)(**options(url, key, timeout))

@@ -6,21 +6,20 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Self, TypeVar
 
 from incdsi.client import calls
 from incdsi.client.calls import Call, Where
-from incdsi.client.connecting import PATIENCE, Patience, http, options, unreachable
+from incdsi.client.connecting import I, Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import InvalidInput, Overloaded, ServerUnavailable, UnknownDocument
 
 T = TypeVar("T")
-I = TypeVar("I")  # noqa: E741 - what info() gives
 Progress = Callable[[int, int], None]
 
 
-class RemoteIndex(Generic[I]):
+class RemoteIndex(Remote[I]):
     """An index behind `incdsi serve`; may be shared by threads.
 
     A server that is busy or away is asked again for `patience` seconds; every write carries a key by which the
@@ -28,19 +27,7 @@ class RemoteIndex(Generic[I]):
     ServerError for what only a server can say.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout: float = 60.0,
-        patience: float = PATIENCE,
-        read_info: Callable[[Mapping[str, Any]], I] = dict,  # type: ignore[assignment]
-    ) -> None:
-        self.url = url
-        self._patience = patience
-        self._read_info = read_info
-        self._http = http().Client(**options(url, key, timeout))
+    _kind = "Client"
 
     def close(self) -> None:
         """Let go of the connections."""

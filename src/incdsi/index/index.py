@@ -265,12 +265,12 @@ class Index:
         additions: list[Addition] = []
         with self._changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
-            writer = self._writer()
             for start in range(0, len(batch), BATCH):
+                writer = self._writer()
                 additions += writer.add(batch[start : start + BATCH], asked)
+                self._held_out += writer.held_out
                 if progress is not None:
                     progress(len(additions), len(batch))
-            self._held_out += writer.held_out
             self._tune_if_due(progress)
         return additions
 
