@@ -14,7 +14,7 @@ install: $(READY)  ## make .venv and install everything from constraints.txt
 # torch is pinned by constraints.txt and named here so that pip resolves it first.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,minilm,server,eval,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,minilm,server,eval,paper,dev]'
 	@touch $@
 
 demo: $(READY)  ## fill an index with your Python's own documentation, add documents live, search, teach

@@ -11,6 +11,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from incdsi.cli.progress import progress
 from incdsi.store import Store
 from tests.cli.conftest import Run, write
 
@@ -47,7 +50,7 @@ def test_a_refusal_is_one_sentence_without_a_traceback(run: Run) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_no_progress_where_stderr_is_no_terminal(run: Run, encoder: str) -> None:
+def test_quick_work_leaves_a_log_as_it_was(run: Run, encoder: str) -> None:
     docs = write("docs.jsonl", [{"id": "a", "text": "the sea"}])
     result = subprocess.run(command("add", docs, "--encoder", encoder), capture_output=True, text=True, check=True)
     assert result.stderr == ""
@@ -72,6 +75,18 @@ def test_progress_with_the_time_left_is_shown_on_a_terminal() -> None:
     assert "30/40" in shown
     assert re.search(r"\d:\d\d:\d\d", shown)
     assert "hidden" not in shown
+
+
+def test_long_work_leaves_a_line_a_minute_in_a_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("incdsi.cli.progress.time.monotonic", lambda: now)
+    with progress("studying") as report:
+        for done in range(1, 181):  # half a second each
+            now += 0.5
+            report(done, 360)
+    assert capsys.readouterr().err == "studying: 120 of 360, about 2 min left\n"
 
 
 def test_ctrl_c_keeps_what_it_says_and_skip_bad_goes_on(run: Run, encoder: str) -> None:

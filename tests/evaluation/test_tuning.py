@@ -236,10 +236,13 @@ class TestSuggestions:
             file.write(b'{"op_code": 4, "worker_id": "torn')
         assert Journal(path, {}, RANGES).finished == [trial]
 
-    def test_ax_suggests_within_the_ranges(self) -> None:
+    @pytest.mark.filterwarnings("ignore")  # Ax calls what it has deprecated itself
+    def test_ax_learns_from_the_trials_it_is_given(self) -> None:
         pytest.importorskip("ax", reason="the extra `paper` is not installed")
-        past = [Finished(values={"x": 0.5, "y": 0.1}, target=1.0, facts={})]
+        places = [(x, y) for x in (0.1, 0.5, 0.9) for y in (1e-3, 1e-2, 1e-1)]
+        past = [Finished(values={"x": x, "y": y}, target=-((x - 0.5) ** 2), facts={}) for x, y in places]
         values = suggest_ax(RANGES, past, seed=0)
+        assert values["x"] == pytest.approx(0.5, abs=0.2)
         assert all(RANGES[name].low <= value <= RANGES[name].high for name, value in values.items())
 
     def test_without_ax_a_sentence_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:

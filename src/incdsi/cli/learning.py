@@ -12,7 +12,7 @@ from incdsi.cli.app import app
 from incdsi.cli.looking import quality_table
 from incdsi.cli.opening import open_index, stored_settings
 from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning
-from incdsi.cli.output import emit, note, sentences, show, table
+from incdsi.cli.output import emit, gained, note, sentences, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.errors import EncoderMismatch, InvalidInput, MissingExtra
 
@@ -48,7 +48,7 @@ def tune(index: IndexPath, tuning: Tuning = None, as_json: AsJson = False, quiet
     if as_json:
         emit(result)
     else:
-        show("before", quality_table(result.before), "", "after", quality_table(result.after))
+        show("before", quality_table(result.before), "", "after", quality_table(result.after), "", gained(result))
 
 
 @app.command()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from incdsi.index.tuning import Tuning
 
 MOST_SENTENCES = 20
+TUNED = ("learned", "fused")
 MOST_CONFLICTS = 10
 SNIPPET_WORDS = 32
 SNIPPET_FROM = 100_000  # characters looked at
@@ -88,6 +89,12 @@ def tuning_sentence(tuning: Tuning) -> str:
         f"tuned itself on {tuning.queries:,} held-out question{'' if tuning.queries == 1 else 's'}: "
         f"fused H@1 {before:.1f} -> {after:.1f}; switch off with `incdsi tune --no-tuning`"
     )
+
+
+def gained(tuning: Tuning) -> str:
+    """What a tuning gained, in points of H@1, for each way of searching that it changes."""
+    parts = (f"{mode} {tuning.after[mode].hits_at_1 - tuning.before[mode].hits_at_1:+.1f}" for mode in TUNED)
+    return f"gained in H@1: {', '.join(parts)} points"
 
 
 def snippet(text: str, query: str) -> str:

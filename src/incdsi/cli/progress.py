@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Report = Callable[[int, int], None]
+LINE_EVERY = 60.0  # seconds; what takes less leaves a log as it was
 
 
 @contextmanager
 def progress(what: str, *, hidden: bool = False) -> Iterator[Report]:
-    """A bar for as long as the block lasts; nothing at all when hidden or when stderr is no terminal.
+    """A bar for as long as the block lasts; where stderr is no terminal, a line a minute.
 
-    A new total starts the bar again: the work has reached its next part.
+    A new total starts again: the work has reached its next part.
     """
-    if hidden or not sys.stderr.isatty():
+    if hidden:
         yield lambda done, total: None
-        return
+    elif sys.stderr.isatty():
+        with _bar(what) as report:
+            yield report
+    else:
+        yield _lines(what)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -33,3 +43,20 @@ def progress(what: str, *, hidden: bool = False) -> Iterator[Report]:
             bar.update(task, completed=done)
 
         yield report
+
+
+def _lines(what: str) -> Report:
+    begin = said = time.monotonic()
+    known = 0
+
+    def report(done: int, total: int) -> None:
+        nonlocal begin, said, known
+        now = time.monotonic()
+        if total != known:
+            begin, known = now, total
+        if done and now - said >= LINE_EVERY:
+            said = now
+            left = (now - begin) * (total - done) / done / 60
+            print(f"{what}: {done:,} of {total:,}, about {left:.0f} min left", file=sys.stderr, flush=True)
+
+    return report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,14 +56,16 @@ def suggest_gp(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: 
 
 
 def suggest_ax(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: int) -> dict[str, float]:
-    """By Ax, as the paper's authors did (extra `paper`)."""
+    """By Ax, as the paper's authors did (extra `paper`); by Sobol's sequence for the first five."""
     try:
         from ax.api.client import Client
         from ax.api.configs import RangeParameterConfig
+        from ax.utils.common.logger import set_ax_logger_levels
     except ImportError as error:
         raise MissingExtra(
             "expected Ax for the authors' own optimiser, found none; install it with: pip install 'incdsi[paper]'"
         ) from error
+    set_ax_logger_levels(logging.WARNING)
     client = Client(random_seed=seed + len(finished))
     client.configure_experiment(
         parameters=[
@@ -76,6 +79,10 @@ def suggest_ax(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: 
         ]
     )
     client.configure_optimization(objective=TARGET)
+    # With the centre as a first step of its own, a client that is given past trials never gets past Sobol's.
+    client.configure_generation_strategy(
+        initialize_with_center=False, initialization_budget=5, initialization_random_seed=seed + len(finished)
+    )
     for trial in finished:
         number = client.attach_trial(parameters=dict(trial.values))
         client.complete_trial(trial_index=number, raw_data={TARGET: trial.target})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,7 +65,7 @@ class Table:
 
 class _Block:
     def __init__(self, width: int, screen: Screen) -> None:
-        self.rows: Floats = np.zeros((BLOCK_ROWS, width), dtype=np.float32)
+        self.rows: Floats = _zeros(BLOCK_ROWS, width)
         self._screen = screen
         self.screened: Any = screen.copy(self.rows)
 
@@ -72,6 +73,13 @@ class _Block:
         stop = offset + len(rows)
         self.rows[offset:stop] = rows
         self._screen.refresh(self.screened, self.rows, offset, stop)
+
+
+def _zeros(count: int, width: int) -> Floats:
+    """Rows in pages of their own: they go back to the machine with the block, where malloc would keep them."""
+    size = count * width * np.dtype(np.float32).itemsize
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, dtype=np.float32).reshape(count, width)
 
 
 class Growing:
