@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,33 @@ def test_finetuned_queries_are_embedded_by_the_adapted_encoder(encoder) -> None:
     np.testing.assert_allclose(model.queries.embeddings, model.encoder.encode(model.queries.texts), atol=1e-5)
     contents = [document.content for document in documents]
     np.testing.assert_allclose(model.text_embeddings, model.encoder.encode(contents), atol=1e-5)
+
+
+def test_finetuning_begins_where_frozen_training_ends(encoder) -> None:
+    documents, queries = corpus(6)
+    frozen = train(documents, queries, encoder=encoder, settings=FrozenSettings(epochs=3))
+    finetuned = train(documents, queries, encoder=encoder, mode="finetune", settings=replace(FINETUNE, frozen_epochs=3))
+    assert finetuned.epochs[0].quality == frozen.epochs[frozen.best_epoch].quality
+
+
+def test_the_paper_begins_finetuning_at_the_start(encoder) -> None:
+    documents, queries = corpus(6)
+    frozen = train(documents, queries, encoder=encoder, settings=FROZEN)
+    finetuned = train(documents, queries, encoder=encoder, mode="finetune", settings=replace(FINETUNE, frozen_epochs=0))
+    assert finetuned.epochs[0].quality == frozen.epochs[0].quality
+
+
+def test_stopped_finetuning_goes_on_to_the_same_result(encoder, tmp_path: Path) -> None:
+    finetune = partial(train, *corpus(6), encoder=encoder, mode="finetune", settings=FINETUNE)
+
+    def stop(moment) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="after step 1 of"):
+        finetune(checkpoint=tmp_path, observe=stop)
+    steps: list[int] = []
+    resumed = finetune(checkpoint=tmp_path, observe=lambda moment: steps.append(moment.step))
+    whole = finetune()
+    assert steps[0] == 2
+    assert resumed.document_vectors.tobytes() == whole.document_vectors.tobytes()
+    assert resumed.encoder_fingerprint == whole.encoder_fingerprint

@@ -27,7 +27,9 @@ def test_a_wrong_value_is_named(kind: type, name: str, value: object, sentence: 
         kind(**{name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("row_learning_rate", 0), ("max_length", 2), ("clip", -1)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("row_learning_rate", 0), ("max_length", 2), ("clip", -1), ("frozen_epochs", -1)]
+)
 def test_finetune_checks_its_own(name: str, value: float) -> None:
     with pytest.raises(InvalidHyperparameters, match=f"expected {name} to be"):
         FinetuneSettings(**{name: value})
@@ -39,4 +41,5 @@ def test_the_papers_settings_are_the_papers() -> None:
         assert (settings.batch_size, settings.epochs, settings.max_length) == (batch, 20, 32)
         assert settings.epsilon == 1e-8
         assert settings.start == "random"
+        assert settings.frozen_epochs == 0
         assert not settings.decay

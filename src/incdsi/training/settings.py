@@ -72,11 +72,14 @@ class FrozenSettings(Settings):
 class FinetuneSettings(Settings):
     """Encoder and document vectors are trained together; `batch_size` counts all processes.
 
-    `learning_rate` is the encoder's, `row_learning_rate` the document vectors'. A training query is cut
-    after `max_length` tokens. `clip` is the largest norm of the encoder's gradient.
+    First the document vectors learn alone for at most `frozen_epochs` (0: not at all, as in the paper), so that
+    the encoder does not follow vectors that know nothing. `learning_rate` is the encoder's, `row_learning_rate`
+    the document vectors'. A training query is cut after `max_length` tokens. `clip` is the largest norm of the
+    encoder's gradient.
     """
 
     epochs: int = 3
+    frozen_epochs: int = 4
     batch_size: int = 128
     learning_rate: float = 2e-5
     row_learning_rate: float = 0.25
@@ -89,6 +92,7 @@ class FinetuneSettings(Settings):
         _require_number("row_learning_rate", self.row_learning_rate, above=0.0)
         _require_number("clip", self.clip, above=0.0)
         _require_whole("max_length", self.max_length, 3)
+        _require_whole("frozen_epochs", self.frozen_epochs, 0)
 
 
 def _require_whole(name: str, value: int, least: int) -> None:
@@ -106,6 +110,7 @@ def _require_number(name: str, value: float, *, above: float | None = None) -> N
 # The paper's stage 1: one learning rate for everything, random rows, the best of 20 epochs.
 PAPER_NQ = FinetuneSettings(
     epochs=20,
+    frozen_epochs=0,
     batch_size=128,
     learning_rate=1e-5,
     row_learning_rate=1e-5,
@@ -117,6 +122,7 @@ PAPER_NQ = FinetuneSettings(
 )
 PAPER_MSMARCO = FinetuneSettings(
     epochs=20,
+    frozen_epochs=0,
     batch_size=1024,
     learning_rate=5e-5,
     row_learning_rate=5e-5,

@@ -77,6 +77,8 @@ def train(
     watch = _watch(progress, observe)
     if isinstance(settings, FinetuneSettings):
         assert isinstance(encoder, TorchEncoder)
+        if settings.frozen_epochs and not (checkpoints and checkpoints.begun):
+            start = _learned_alone(start, embedded, settings, _watch(progress, None))
         encoder, rows, outcome = train_finetune(
             encoder, start, pairs, held_out, settings, checkpoints=checkpoints, observe=watch
         )
@@ -173,6 +175,15 @@ def _checkpoints(
     for array in (start, embedded.queries, embedded.held_out, *owners):
         digest.update(np.ascontiguousarray(array).data)
     return Checkpoints(folder=folder, run=digest.hexdigest())
+
+
+def _learned_alone(
+    start: NDArray[np.float32], embedded: _Embedded, settings: FinetuneSettings, watch: Observe
+) -> NDArray[np.float32]:
+    """The document vectors where frozen training ends."""
+    frozen = FrozenSettings(epochs=settings.frozen_epochs, seed=settings.seed, memory=settings.memory)
+    rows, _ = train_frozen(start, *embedded.pairs(), frozen, observe=watch)
+    return rows
 
 
 def _watch(progress: Progress | None, observe: Observe | None) -> Observe:
