@@ -34,7 +34,7 @@ class StudySettings:
     dpr_towers: Towers = "query"
     scratch_epochs: int = 2
     scratch_queries: int = 14_000
-    slow_documents: int = 1_000
+    slow_documents: int = 100
     hinge_documents: int = 100
     query_counts: tuple[int, ...] = (1, 2, 3, 5)
     betas: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0)
