@@ -26,9 +26,13 @@ from incdsi.rows import LocalRows
 from incdsi.solver import Newcomer, solve_many
 from incdsi.text.encoders.locate import HUB_NAME, installed_model
 from incdsi.text.encoders.torch_encoder import TorchEncoder
-from incdsi.training.records import Moment
-from incdsi.training.settings import FinetuneSettings, FrozenSettings, Settings, Start
-from incdsi.training.stage1 import Mode, train
+from incdsi.training.artefact import TrainedModel
+from incdsi.training.finetune import train_finetune
+from incdsi.training.loop import Outcome as Course
+from incdsi.training.pairs import document_positions, flatten
+from incdsi.training.records import Moment, Observe
+from incdsi.training.settings import FinetuneSettings, FrozenSettings, Start
+from incdsi.training.stage1 import train
 
 Floats = NDArray[np.float32]
 BATCH = 128
@@ -97,33 +101,49 @@ def solved(data: RealData, how: Hyperparameters) -> Outcome:
     return Outcome(vectors, data.val.embeddings, data.test.embeddings, f"{len(rows.under(0.0)):,} preserve rows")
 
 
-def trained(data: RealData, mode: Mode, start: Start = "text") -> Outcome:
-    settings: Settings = FrozenSettings(start=start)
-    if mode == "finetune":
-        settings = FinetuneSettings(epochs=EPOCHS_OF_FINETUNING)
+def frozen(data: RealData, start: Start = "text") -> Outcome:
+    model = train(
+        data.documents,
+        _texts(data, [data.train, data.spans]),
+        encoder=data.encoder,
+        settings=FrozenSettings(start=start),
+        validation=_texts(data, [data.val]),
+        known=_known(data),
+        observe=_telling(),
+    )
+    return Outcome(model.document_vectors, data.val.embeddings, data.test.embeddings, _curve(model))
+
+
+def finetuned(data: RealData) -> Outcome:
+    """Stage 1's own steps: frozen first, then encoder and vectors together on the natural questions.
+
+    What it leaves out is embedding every training text once more for the index, which takes longer than an epoch.
+    """
+    positions = document_positions(data.documents)
+    encoder, vectors, course = train_finetune(
+        TorchEncoder.load(installed_model() or HUB_NAME),
+        frozen(data).vectors,
+        flatten(_texts(data, [data.train]), positions),
+        flatten(_texts(data, [data.val]), positions),
+        FinetuneSettings(epochs=EPOCHS_OF_FINETUNING),
+        observe=_telling(),
+    )
+    return Outcome(vectors, encoder.encode(data.val.texts), encoder.encode(data.test.texts), _curve(course))
+
+
+def _telling() -> Observe:
     begin = time.perf_counter()
 
     def observe(moment: Moment) -> None:
         if moment.ended is not None:
             print(f"  {moment.ended} after {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
 
-    # Finetuning on 2 cores has time for the natural questions only.
-    learned_from = [data.train, data.spans] if mode == "frozen" else [data.train]
-    model = train(
-        data.documents,
-        _texts(data, learned_from),
-        encoder=data.encoder if mode == "frozen" else TorchEncoder.load(installed_model() or HUB_NAME),
-        mode=mode,
-        settings=settings,
-        validation=_texts(data, [data.val]),
-        known=_known(data),
-        observe=observe,
-    )
-    val, test = data.val.embeddings, data.test.embeddings
-    if mode == "finetune":
-        val, test = (model.encoder.encode(some.texts) for some in (data.val, data.test))
-    curve = [round(100 * epoch.quality.hits1, 2) for epoch in model.epochs if epoch.quality]
-    return Outcome(model.document_vectors, val, test, f"val H@1 by epoch {curve}, kept {model.best_epoch}")
+    return observe
+
+
+def _curve(course: Course | TrainedModel) -> str:
+    curve = [round(100 * epoch.quality.hits1, 2) for epoch in course.epochs if epoch.quality]
+    return f"val H@1 by epoch {curve}, kept {course.best_epoch}"
 
 
 def _texts(data: RealData, questions: list[Questions]) -> dict[str, list[str]]:
@@ -146,10 +166,10 @@ METHODS: dict[str, Callable[[RealData], Outcome]] = {
     "mean queries": mean_queries,
     "solved, safe": lambda data: solved(data, SAFE),
     "solved, bold": lambda data: solved(data, BOLD),
-    "frozen from text": lambda data: trained(data, "frozen"),
-    "frozen from queries": lambda data: trained(data, "frozen", "queries"),
-    "frozen from random": lambda data: trained(data, "frozen", "random"),
-    "finetune": lambda data: trained(data, "finetune"),
+    "frozen from text": frozen,
+    "frozen from queries": lambda data: frozen(data, "queries"),
+    "frozen from random": lambda data: frozen(data, "random"),
+    "finetune": finetuned,
 }
 
 

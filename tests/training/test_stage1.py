@@ -186,3 +186,14 @@ def test_stopped_finetuning_goes_on_to_the_same_result(encoder, tmp_path: Path) 
     assert steps[0] == 2
     assert resumed.document_vectors.tobytes() == whole.document_vectors.tobytes()
     assert resumed.encoder_fingerprint == whole.encoder_fingerprint
+
+
+def test_the_encoder_adapts_to_the_queries_that_are_named(encoder) -> None:
+    documents, queries = corpus(6)
+    finetune = partial(train, documents, queries, encoder=encoder, mode="finetune", settings=FINETUNE)
+    steps: list[int] = []
+    few = finetune(adapt_to=queries[documents[0].id], observe=lambda moment: steps.append(moment.total))
+    assert set(steps) == {FINETUNE.epochs}  # so few make one batch an epoch
+    assert len(few.queries.texts) == len(finetune().queries.texts)
+    nothing = finetune(adapt_to=["asked by nobody"])
+    assert nothing.encoder_fingerprint == encoder.fingerprint

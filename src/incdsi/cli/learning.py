@@ -151,7 +151,7 @@ def _store_queries(index: Index, source: str, report: Report) -> None:
 def _trained(
     stage1: Any, path: Path, base: TorchEncoder, settings: FinetuneSettings, checkpoint: Path, report: Report
 ) -> TrainedModel:
-    documents, queries, held_out = _pairs(path)
+    documents, queries, natural, held_out = _pairs(path)
     model: TrainedModel = stage1.train(
         documents,
         queries,
@@ -159,21 +159,24 @@ def _trained(
         mode="finetune",
         settings=settings,
         validation=held_out or None,
+        adapt_to=natural or None,
         checkpoint=checkpoint,
         progress=report,
     )
     return model
 
 
-def _pairs(path: Path) -> tuple[list[Document], Texts, Texts]:
-    """All documents in the order of their rows, the queries to train on, and the held-out ones to choose by."""
+def _pairs(path: Path) -> tuple[list[Document], Texts, set[str], Texts]:
+    """All documents in the order of their rows, the queries to train on and the natural ones among them, and the
+    held-out ones to choose by."""
     from incdsi.store import Store
 
     with Store.open(path, writer=False) as store:
         records = sorted(store.changes(0).upserts, key=lambda record: record.row)
     queries = {one.document.id: [query.text for query in one.queries if not query.held_out] for one in records}
     held_out = {one.document.id: [query.text for query in one.queries if query.held_out] for one in records}
-    return [one.document for one in records], queries, {id: texts for id, texts in held_out.items() if texts}
+    natural = {query.text for one in records for query in one.queries if not (query.held_out or query.generated)}
+    return [one.document for one in records], queries, natural, {id: texts for id, texts in held_out.items() if texts}
 
 
 def _save(encoder: Any, folder: Path) -> None:

@@ -39,7 +39,8 @@ def stage_one(
     # The one call upwards, by name: whoever only adds and searches never imports torch.
     stage1 = importlib.import_module("incdsi.training.stage1")
     together = {id: [*queries.get(id, ()), *made] for id, made in generate_all(documents, generator).items()}
-    return stage1.train(documents, together, encoder=encoder, mode=mode, progress=progress)
+    natural = {text for texts in queries.values() for text in texts}
+    return stage1.train(documents, together, encoder=encoder, mode=mode, adapt_to=natural or None, progress=progress)
 
 
 def taken_over(documents: Sequence[Document], natural: Mapping[str, Sequence[str]], model: Any) -> list[Record]:

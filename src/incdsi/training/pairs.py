@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,12 @@ class TextPairs:
 
     texts: tuple[str, ...]
     owners: NDArray[np.int64]
+
+    def only(self, texts: Collection[str]) -> TextPairs:
+        """The pairs whose query is one of these."""
+        wanted = frozenset(texts)
+        kept = [place for place, text in enumerate(self.texts) if text in wanted]
+        return TextPairs(texts=tuple(self.texts[place] for place in kept), owners=self.owners[kept])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -52,6 +52,7 @@ def train(
     mode: Mode = "frozen",
     settings: Settings | None = None,
     validation: Queries | None = None,
+    adapt_to: Collection[str] | None = None,
     checkpoint: Path | str | None = None,
     known: Known | None = None,
     progress: Progress | None = None,
@@ -61,10 +62,11 @@ def train(
 
     A query text that several documents share is dropped from all. Without `validation`, one query of every
     document with at least four is held out by the seed. A document without a query keeps its start, `scale`
-    times its text's embedding. `checkpoint` names a folder: training stopped at any moment goes
-    on from there to the same result. `known` gives embeddings this encoder has already made, by text.
-    `progress` counts texts while encoding, then steps; `observe` sees every step. Under several processes
-    each returns the model, and one of them should save it.
+    times its text's embedding. Finetuning adapts the encoder to the queries that are in `adapt_to` (none named:
+    to all); the others teach the document vectors alone, before it. `checkpoint` names a folder: training
+    stopped at any moment goes on from there to the same result. `known` gives embeddings this encoder has
+    already made, by text. `progress` counts texts while encoding, then steps; `observe` sees every step. Under
+    several processes each returns the model, and one of them should save it.
     """
     settings = _settings(mode, settings, encoder)
     pairs, held_out = _pairs(documents, queries, validation, settings.seed)
@@ -73,14 +75,15 @@ def train(
     contents = [document.content for document in documents]
     embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
     start = start_rows(settings, embedded.text, embedded.queries, pairs.owners)
-    checkpoints = _checkpoints(folder, settings, embedder.fingerprint, embedded, start)
+    joint = pairs if adapt_to is None else pairs.only(adapt_to)
+    checkpoints = _checkpoints(folder, settings, embedder.fingerprint, embedded, joint, start)
     watch = _watch(progress, observe)
     if isinstance(settings, FinetuneSettings):
         assert isinstance(encoder, TorchEncoder)
         if settings.frozen_epochs and not (checkpoints and checkpoints.begun):
             start = _learned_alone(start, embedded, settings, _watch(progress, None))
         encoder, rows, outcome = train_finetune(
-            encoder, start, pairs, held_out, settings, checkpoints=checkpoints, observe=watch
+            encoder, start, joint, held_out, settings, checkpoints=checkpoints, observe=watch
         )
         embedder = _embedder(encoder, folder, None)
         embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
@@ -163,15 +166,20 @@ def _embedder(encoder: Encoder, folder: Path | None, known: Known | None) -> Emb
 
 
 def _checkpoints(
-    folder: Path | None, settings: Settings, fingerprint: str, embedded: _Embedded, start: NDArray[np.float32]
+    folder: Path | None,
+    settings: Settings,
+    fingerprint: str,
+    embedded: _Embedded,
+    joint: TextPairs,
+    start: NDArray[np.float32],
 ) -> Checkpoints | None:
     """The run's checkpoints, named by a digest of all that its outcome depends on."""
     if folder is None:
         return None
     chosen = {name: value for name, value in asdict(settings).items() if name not in WITHOUT_EFFECT}
     digest = hashlib.sha256(json.dumps([type(settings).__name__, chosen, fingerprint]).encode())
-    digest.update(json.dumps([embedded.training.texts, embedded.validation.texts]).encode())
-    owners = (embedded.training.owners, embedded.validation.owners)
+    digest.update(json.dumps([embedded.training.texts, joint.texts, embedded.validation.texts]).encode())
+    owners = (embedded.training.owners, joint.owners, embedded.validation.owners)
     for array in (start, embedded.queries, embedded.held_out, *owners):
         digest.update(np.ascontiguousarray(array).data)
     return Checkpoints(folder=folder, run=digest.hexdigest())

@@ -10,19 +10,20 @@ from incdsi.evaluation.experiments.comparing import compared, unique
 from incdsi.evaluation.experiments.grid import FORMS, TUNED, Point, grid_tasks, points
 from incdsi.evaluation.experiments.incremental import Fused
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, named
+from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, makers, named
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.experiments.weights import named as weights_named
 from incdsi.evaluation.report.figures import Figure, Panel, Series
-from incdsi.evaluation.report.sections import Section
+from incdsi.evaluation.report.sections import Aim, Section
 from incdsi.evaluation.report.tables import Table
 from incdsi.search import DEFAULT_FUSION
 
 NAME, TITLE = "frontier", "The frontier of old and new"
 BESIDE = (RETRAINING, "dense", "BM25")
 FUSED = f"{NAME}/fused"
+RETRAINED = f"{NAME}/{RETRAINING}"
 
 
 def tasks(study: Study) -> list[Task]:
@@ -30,14 +31,17 @@ def tasks(study: Study) -> list[Task]:
     last = study.additions[-1]
     beside = [main_table.task_of(study, method, last) for method in BESIDE]
     grids = grid_tasks(study, NAME, lambda: study.new)
-    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study)])
+    return unique(
+        [study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study), _retrained_task(study)]
+    )
 
 
 def section(study: Study) -> Section:
     """The frontier drawn, and every point of it in a table."""
     found = {form: points(study, NAME, form) for form in FORMS}
     beside = {name: study.piece(main_table.name_of(name, study.additions[-1]))["ranks"] for name in BESIDE}
-    fused = study.piece(FUSED)["ranks"]
+    fused, retrained = study.piece(FUSED)["ranks"], study.piece(RETRAINED)
+    chosen = keeping_the_old(found["general"], hits1(retrained["val"]["old"]))
     near = tuple(name for name in beside if name != "BM25")
     caption = "H@1 of old and new documents over a grid of weights, all new documents added; filled: tuned weights."
     return Section(
@@ -55,6 +59,7 @@ def section(study: Study) -> Section:
             ),
         ),
         tables=(_table(found, beside, fused),),
+        aims=_aims(chosen, retrained["ranks"]),
     )
 
 
@@ -65,6 +70,45 @@ def _fused_task(study: Study) -> Task:
         lambda progress: Fused(incremental(study, GENERAL, progress), BM25(), DEFAULT_FUSION),
         lambda: study.new,
         seconds=0.01 * len(study.split.new) + 40 * (len(study.data.documents) / 9_748),
+    )
+
+
+def _retrained_task(study: Study) -> Task:
+    return compared(
+        study,
+        RETRAINED,
+        makers(study)[RETRAINING],
+        lambda: study.new,
+        seconds=study.training_seconds(len(study.split.initial)),
+        validation=True,
+    )
+
+
+def keeping_the_old(points: list[Point], level: float) -> Point | None:
+    """The best point for new documents of those that keep old ones within OLD_WITHIN of a level.
+
+    Both by validation queries; None where no point keeps them.
+    """
+    kept = [point for point in points if point.val_old >= level - main_table.OLD_WITHIN]
+    return max(kept, key=lambda point: point.val_new, default=None)
+
+
+def _aims(chosen: Point | None, retrained: dict[str, str]) -> tuple[Aim, ...]:
+    """What the general form is to reach, at the point that validation queries choose on its frontier."""
+    old, new = (hits1(retrained[group]) for group in ("old", "new"))
+    if chosen is None:
+        found, kept, gained = "No point of the grid keeps the old documents that well.", False, False
+    else:
+        found = (
+            f"Found {chosen.old:.1f}/{chosen.new:.1f} (old/new H@1, {weights_named(chosen.how)}) against retraining's "
+            f"{old:.1f}/{new:.1f}."
+        )
+        kept = chosen.old >= old - main_table.OLD_WITHIN
+        gained = chosen.new >= new + main_table.NEW_ABOVE
+    where = "General form, best point for new documents that keeps old ones as retraining does by validation queries"
+    return (
+        Aim(text=f"{where}: old H@1 at least retraining's minus {main_table.OLD_WITHIN}", found=found, reached=kept),
+        Aim(text=f"{where}: new H@1 at least retraining's plus {main_table.NEW_ABOVE:g}", found=found, reached=gained),
     )
 
 

@@ -149,12 +149,12 @@ def _aims(last: dict[str, Any]) -> tuple[Aim, ...]:
     )
     return (
         Aim(
-            text=f"General form, old H@1 at least retraining's minus {OLD_WITHIN}",
+            text=f"General form, tuned with the paper's beta, old H@1 at least retraining's minus {OLD_WITHIN}",
             found=found,
             reached=general[0] >= reference[0] - OLD_WITHIN,
         ),
         Aim(
-            text=f"General form, new H@1 at least retraining's plus {NEW_ABOVE:g}",
+            text=f"General form, tuned with the paper's beta, new H@1 at least retraining's plus {NEW_ABOVE:g}",
             found=found,
             reached=general[1] >= reference[1] + NEW_ABOVE,
         ),

@@ -18,7 +18,7 @@ def weighed(retrieve: float, anchor: float, first: float, second: float, *, scal
     )
 
 
-# From careful to daring: lambda1, lambda2, gamma1, gamma2.
+# From careful to daring, then between: lambda1, lambda2, gamma1, gamma2.
 GENERAL: tuple[Hyperparameters, ...] = (
     weighed(0.1, 0.3, 1.0, 4.0),
     SAFE,
@@ -28,6 +28,9 @@ GENERAL: tuple[Hyperparameters, ...] = (
     weighed(0.9, 0.05, 8.0, 4.0),
     weighed(0.9, 0.02, 6.0, 3.5),
     weighed(0.95, 0.01, 8.0, 2.0),
+    weighed(0.7, 0.05, 8.0, 3.5),
+    weighed(0.7, 0.05, 8.0, 3.0),
+    weighed(0.8, 0.03, 8.0, 3.5),
 )
 PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.05, 1e-3, 0.5, 10.0, scale=0.0),
