@@ -12,8 +12,8 @@ import pytest
 
 from incdsi.baselines.ranking import best
 from incdsi.errors import InvalidFile, InvalidHyperparameters, InvalidInput
-from incdsi.evaluation.experiments import curves, frontier, generated_only, long_stream, main_table, query_count
-from incdsi.evaluation.experiments.grid import Point
+from incdsi.evaluation.experiments import curves, generated_only, long_stream, main_table, query_count
+from incdsi.evaluation.experiments.grid import Point, keeping_the_old, level
 from incdsi.evaluation.experiments.judging import decoded, encoded, hits1, own_ranks, scores_of
 from incdsi.evaluation.experiments.laboratory import EXPERIMENTS, chosen, run_study, tasks_of, took
 from incdsi.evaluation.experiments.methods import GENERAL, PAPER, RETRAINING, makers
@@ -132,20 +132,17 @@ def point(key: str, val_old: float, val_new: float) -> Point:
     return Point(key=key, how=SAFE, old=0.0, new=0.0, val_old=val_old, val_new=val_new)
 
 
-def test_forms_are_compared_at_the_same_old_quality() -> None:
-    paper = [point("a", 50.0, 10.0), point("b", 46.0, 30.0)]
-    general = [point("c", 52.0, 20.0), point("d", 49.9, 40.0), point("e", 45.0, 60.0)]
-    found, level = generated_only.at_same_old(paper, general)
-    assert (found["paper"].key, found["general"].key) == ("a", "d")
-    assert level == pytest.approx(49.8)
-
-
-def test_the_frontiers_point_is_chosen_by_validation_queries_at_retrainings_level() -> None:
+def test_a_point_of_the_grid_is_chosen_by_validation_queries_among_those_that_keep_the_old() -> None:
     points = [point("careful", 50.0, 40.0), point("level", 49.8, 45.0), point("daring", 49.0, 60.0)]
-    found = frontier.keeping_the_old(points, 50.0)
+    found = keeping_the_old(points, 49.7)
     assert found is not None
     assert found.key == "level"
-    assert frontier.keeping_the_old(points, 60.0) is None
+    assert keeping_the_old(points, 60.0) is None
+
+
+def test_both_forms_are_to_keep_old_documents_as_retraining_does(finished: Finished) -> None:
+    retrained = finished.study.piece("grid/retraining")
+    assert level(finished.study) == pytest.approx(hits1(retrained["val"]["old"]) - 0.3)
 
 
 def test_a_larger_beta_never_chooses_worse_for_old_documents(finished: Finished) -> None:

@@ -7,10 +7,21 @@ from typing import Any
 from incdsi.baselines.lexical import BM25
 from incdsi.evaluation.experiments import main_table
 from incdsi.evaluation.experiments.comparing import compared, unique
-from incdsi.evaluation.experiments.grid import FORMS, TUNED, Point, grid_tasks, points
+from incdsi.evaluation.experiments.grid import (
+    FORMS,
+    OLD_WITHIN,
+    RETRAINED,
+    TUNED,
+    Point,
+    grid_tasks,
+    keeping_the_old,
+    level,
+    points,
+    retrained_task,
+)
 from incdsi.evaluation.experiments.incremental import Fused
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, makers, named
+from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, named
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
@@ -23,7 +34,6 @@ from incdsi.search import DEFAULT_FUSION
 NAME, TITLE = "frontier", "The frontier of old and new"
 BESIDE = (RETRAINING, "dense", "BM25")
 FUSED = f"{NAME}/fused"
-RETRAINED = f"{NAME}/{RETRAINING}"
 
 
 def tasks(study: Study) -> list[Task]:
@@ -32,7 +42,7 @@ def tasks(study: Study) -> list[Task]:
     beside = [main_table.task_of(study, method, last) for method in BESIDE]
     grids = grid_tasks(study, NAME, lambda: study.new)
     return unique(
-        [study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study), _retrained_task(study)]
+        [study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study), retrained_task(study)]
     )
 
 
@@ -41,7 +51,7 @@ def section(study: Study) -> Section:
     found = {form: points(study, NAME, form) for form in FORMS}
     beside = {name: study.piece(main_table.name_of(name, study.additions[-1]))["ranks"] for name in BESIDE}
     fused, retrained = study.piece(FUSED)["ranks"], study.piece(RETRAINED)
-    chosen = keeping_the_old(found["general"], hits1(retrained["val"]["old"]))
+    chosen = keeping_the_old(found["general"], level(study))
     near = tuple(name for name in beside if name != "BM25")
     caption = "H@1 of old and new documents over a grid of weights, all new documents added; filled: tuned weights."
     return Section(
@@ -73,26 +83,6 @@ def _fused_task(study: Study) -> Task:
     )
 
 
-def _retrained_task(study: Study) -> Task:
-    return compared(
-        study,
-        RETRAINED,
-        makers(study)[RETRAINING],
-        lambda: study.new,
-        seconds=study.training_seconds(len(study.split.initial)),
-        validation=True,
-    )
-
-
-def keeping_the_old(points: list[Point], level: float) -> Point | None:
-    """The best point for new documents of those that keep old ones within OLD_WITHIN of a level.
-
-    Both by validation queries; None where no point keeps them.
-    """
-    kept = [point for point in points if point.val_old >= level - main_table.OLD_WITHIN]
-    return max(kept, key=lambda point: point.val_new, default=None)
-
-
 def _aims(chosen: Point | None, retrained: dict[str, str]) -> tuple[Aim, ...]:
     """What the general form is to reach, at the point that validation queries choose on its frontier."""
     old, new = (hits1(retrained[group]) for group in ("old", "new"))
@@ -103,11 +93,11 @@ def _aims(chosen: Point | None, retrained: dict[str, str]) -> tuple[Aim, ...]:
             f"Found {chosen.old:.1f}/{chosen.new:.1f} (old/new H@1, {weights_named(chosen.how)}) against retraining's "
             f"{old:.1f}/{new:.1f}."
         )
-        kept = chosen.old >= old - main_table.OLD_WITHIN
+        kept = chosen.old >= old - OLD_WITHIN
         gained = chosen.new >= new + main_table.NEW_ABOVE
     where = "General form, best point for new documents that keeps old ones as retraining does by validation queries"
     return (
-        Aim(text=f"{where}: old H@1 at least retraining's minus {main_table.OLD_WITHIN}", found=found, reached=kept),
+        Aim(text=f"{where}: old H@1 at least retraining's minus {OLD_WITHIN}", found=found, reached=kept),
         Aim(text=f"{where}: new H@1 at least retraining's plus {main_table.NEW_ABOVE:g}", found=found, reached=gained),
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from incdsi.baselines.protocol import Part
 from incdsi.evaluation.experiments.comparing import compared
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import incremental
+from incdsi.evaluation.experiments.methods import RETRAINING, incremental, makers
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import tuned
@@ -17,6 +19,8 @@ from incdsi.evaluation.streams import Form
 from incdsi.hyperparameters import Hyperparameters
 
 TUNED = "tuned"
+RETRAINED = "grid/retraining"
+OLD_WITHIN = 0.3  # points of old H@1 below retraining's that still count as kept
 FORMS: tuple[Form, ...] = ("paper", "general")
 
 
@@ -57,6 +61,34 @@ def points(study: Study, prefix: str, form: Form) -> list[Point]:
         how = weights_of(study, form, key)
         found.append(Point(key=key, how=how, old=old, new=new, val_old=val_old, val_new=val_new))
     return found
+
+
+def retrained_task(study: Study) -> Task:
+    """Retraining, judged on validation queries too."""
+    return compared(
+        study,
+        RETRAINED,
+        lambda progress: makers(study)[RETRAINING](progress),
+        lambda: study.new,
+        seconds=study.training_seconds(len(study.split.initial)),
+        validation=True,
+    )
+
+
+def level(study: Study) -> float:
+    """The H@1 that a point must have on old documents' validation queries to keep them as retraining does."""
+    return hits1(study.piece(RETRAINED)["val"]["old"]) - OLD_WITHIN
+
+
+def keeping_the_old(points: list[Point], level: float) -> Point | None:
+    """The best point for new documents of those that keep this level of old ones, by validation queries alone."""
+    kept = [point for point in points if point.val_old >= level]
+    return max(kept, key=lambda point: _known(point.val_new), default=None)
+
+
+def _known(value: float) -> float:
+    """The value; where there was no query to measure it with, less than any."""
+    return -1.0 if np.isnan(value) else value
 
 
 def _task(study: Study, prefix: str, form: Form, key: str, part: Callable[[], Part]) -> Task:

@@ -31,6 +31,8 @@ GENERAL: tuple[Hyperparameters, ...] = (
     weighed(0.7, 0.05, 8.0, 3.5),
     weighed(0.7, 0.05, 8.0, 3.0),
     weighed(0.8, 0.03, 8.0, 3.5),
+    weighed(0.8, 0.05, 8.0, 3.75),
+    weighed(0.75, 0.05, 8.0, 3.5),
 )
 PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.05, 1e-3, 0.5, 10.0, scale=0.0),
@@ -41,6 +43,8 @@ PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.5, 1e-4, 4.0, 4.0, scale=0.0),
     weighed(0.8, 1e-5, 6.0, 4.0, scale=0.0),
     weighed(0.95, 1e-5, 9.0, 2.0, scale=0.0),
+    weighed(0.6, 5e-5, 4.5, 4.0, scale=0.0),
+    weighed(0.7, 3e-5, 5.0, 5.0, scale=0.0),
 )
 GRIDS: Mapping[Form, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
 
