@@ -64,8 +64,8 @@ def _paragraph(chosen: Chosen, kept: float) -> str:
     return (
         f"Weights that keep the old documents as retraining does have at least {kept:.1f} % H@1 on their validation "
         f"queries ({OLD_WITHIN} points below retraining's); of those, each form gets the point with the best H@1 on "
-        f"the new documents' validation queries. On the test queries the paper's form then has {_both(chosen['paper'])} "
-        f"(old/new H@1), the general form {_both(chosen['general'])}."
+        "the new documents' validation queries. On the test queries the paper's form then has "
+        f"{_both(chosen['paper'])} (old/new H@1), the general form {_both(chosen['general'])}."
     )
 
 
