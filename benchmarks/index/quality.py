@@ -14,12 +14,12 @@ from incdsi.search import fuse
 
 def quality_squad(run: Run) -> Result:
     """From empty in random order, weights it tuned itself, against retraining on all, dense and BM25."""
-    from benchmarks.stage1 import trained  # brings torch
+    from benchmarks.stage1 import frozen  # brings torch
 
     data = run.data("squad_plus")
     filling, ranks = _filled_ranks(run, data, "quality-squad", tuning=True)
     say("quality: retraining on everything")
-    ranks["retrained"] = _ranks(trained(data, "frozen").vectors, data.test.embeddings, data.test.owners)
+    ranks["retrained"] = _ranks(frozen(data).vectors, data.test.embeddings, data.test.owners)
     pairs = [("learned", "retrained"), ("learned", "dense")]
     pairs += [("fused", other) for other in ("lexical", "dense", "learned")]
     return {"fill": filling, **_compared(ranks, pairs)}

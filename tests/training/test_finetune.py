@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,17 @@ def test_two_runs_with_one_seed_are_identical_even_with_dropout(tmp_path: Path) 
     assert runs[0][1].tobytes() == runs[1][1].tobytes()
     assert curve(runs[0][2].epochs) == curve(runs[1][2].epochs)
     assert runs[0][0].fingerprint == runs[1][0].fingerprint
+
+
+def test_the_large_rate_of_the_document_vectors_does_not_make_them_shrink(tmp_path: Path) -> None:
+    still = replace(SETTINGS, epochs=1, learning_rate=1e-9, epsilon=1e9, weight_decay=0.5)  # nothing learns
+    encoder = tiny_encoder(tmp_path)
+    contents, training, _ = pairs()
+    start = still.scale * encoder.encode(contents)
+    nothing_held_out = TextPairs(texts=(), owners=np.empty(0, dtype=np.int64))  # so the last epoch is kept
+    _, rows, outcome = train_finetune(encoder, start, training, nothing_held_out, still)
+    assert outcome.best_epoch == 1
+    np.testing.assert_allclose(rows, start, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -205,9 +205,15 @@ def _accelerator() -> Any:
 
 
 def _optimizer(model: QueryClassifier, settings: FinetuneSettings) -> torch.optim.Optimizer:
-    """AdamW; the document vectors have their own learning rate."""
+    """AdamW; the document vectors have their own learning rate, and shrink by no more a step than the encoder."""
+    rows_decay = settings.weight_decay * settings.learning_rate / settings.row_learning_rate
     groups = [
         {"params": list(model.encoder.parameters()), "lr": settings.learning_rate},
-        {"params": [model.rows], "lr": settings.row_learning_rate, "eps": settings.epsilon},
+        {
+            "params": [model.rows],
+            "lr": settings.row_learning_rate,
+            "eps": settings.epsilon,
+            "weight_decay": rows_decay,
+        },
     ]
     return torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
