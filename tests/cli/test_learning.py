@@ -35,7 +35,6 @@ def test_training_swaps_in_the_adapted_encoder(run: Run, asked: Path, tiny_bert:
     told = json.loads(result.stdout)
     after = json.loads(run("info", "--json").stdout)
     assert len(told["epochs"]) >= 2
-    assert told["best_epoch"] > 0
     assert told["adopted"]
     assert after["encoder"] == told["encoder"]
     assert after["encoder"] != before
