@@ -29,12 +29,13 @@ def asked(run: Run, encoder: str) -> Path:
 def test_training_swaps_in_the_adapted_encoder(run: Run, asked: Path, tiny_bert: Path) -> None:
     before = json.loads(run("info", "--json").stdout)["encoder"]
     log = write("log.jsonl", [{"text": "where flows it", "document_id": "d0"}])
-    how = ("--encoder", tiny_bert, "--epochs", 2, "--batch-size", 8, "--learning-rate", 0.01)
+    how = ("--encoder", tiny_bert, "--epochs", 2, "--frozen-epochs", 0, "--batch-size", 8, "--learning-rate", 0.01)
     result = run("train", "--queries", log, *how, "--save", "adapted", "--json")
     assert result.stderr == ""
     told = json.loads(result.stdout)
     after = json.loads(run("info", "--json").stdout)
     assert len(told["epochs"]) >= 2
+    assert told["best_epoch"] > 0
     assert told["adopted"]
     assert after["encoder"] == told["encoder"]
     assert after["encoder"] != before
@@ -59,5 +60,5 @@ def test_tuning_without_held_out_queries_is_refused(run: Run, shop: Path) -> Non
 def test_the_defaults_are_those_of_the_library() -> None:
     given = {parameter.name: parameter.default for parameter in COMMANDS["train"].params}
     library = FinetuneSettings()
-    for name in ("epochs", "batch_size", "learning_rate", "seed"):
+    for name in ("epochs", "frozen_epochs", "batch_size", "learning_rate", "seed"):
         assert given[name] == getattr(library, name)

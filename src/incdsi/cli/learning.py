@@ -60,6 +60,9 @@ def train(
         typer.Option("--encoder", metavar="NAME", help="Model to adapt, when it is not the default one."),
     ] = None,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="At most so many; the best is kept.")] = 3,
+    frozen_epochs: Annotated[
+        int, typer.Option("--frozen-epochs", min=0, help="Before them, of the document vectors alone.")
+    ] = 4,
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Queries a step.")] = 128,
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="The encoder's.")] = 2e-5,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Order of the queries.")] = 0,
@@ -92,7 +95,9 @@ def train(
         with open_index(index) as opened, progress("storing queries", hidden=hidden) as report:
             _store_queries(opened, queries, report)
     base = _base(encoder, index)
-    settings = FinetuneSettings(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed)
+    settings = FinetuneSettings(
+        epochs=epochs, frozen_epochs=frozen_epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed
+    )
     checkpoint = index.resolve().with_name(f"{index.resolve().name}.training")
     with progress("training", hidden=hidden) as report:
         model = _trained(stage1, index, base, settings, checkpoint, report)
