@@ -197,3 +197,18 @@ def test_the_encoder_adapts_to_the_queries_that_are_named(encoder) -> None:
     assert len(few.queries.texts) == len(finetune().queries.texts)
     nothing = finetune(adapt_to=["asked by nobody"])
     assert nothing.encoder_fingerprint == encoder.fingerprint
+
+
+def test_stopped_finetuning_keeps_what_documents_without_a_named_query_learned_before(encoder, tmp_path: Path) -> None:
+    documents, queries = corpus(6)
+    named = queries[documents[0].id]
+    finetune = partial(
+        train, documents, queries, encoder=encoder, mode="finetune", settings=FINETUNE, validation={}, adapt_to=named
+    )
+
+    def stop(moment) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        finetune(checkpoint=tmp_path, observe=stop)
+    assert finetune(checkpoint=tmp_path).document_vectors.tobytes() == finetune().document_vectors.tobytes()

@@ -44,11 +44,6 @@ class Checkpoints:
     folder: Path
     run: str
 
-    @property
-    def begun(self) -> bool:
-        """Whether there is one to go on from."""
-        return bool(self._found())
-
     def write(self, checkpoint: Checkpoint) -> None:
         """Make the checkpoint durable, then remove the older ones; writing one step again does nothing."""
         target = self.folder / f"step-{checkpoint.step:08d}"

@@ -80,7 +80,8 @@ def train(
     watch = _watch(progress, observe)
     if isinstance(settings, FinetuneSettings):
         assert isinstance(encoder, TorchEncoder)
-        if settings.frozen_epochs and not (checkpoints and checkpoints.begun):
+        if settings.frozen_epochs:
+            # Again when a stopped run goes on: rows that finetuning leaves alone come from here.
             start = _learned_alone(start, embedded, settings, _watch(progress, None))
         encoder, rows, outcome = train_finetune(
             encoder, start, joint, held_out, settings, checkpoints=checkpoints, observe=watch

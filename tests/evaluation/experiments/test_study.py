@@ -141,7 +141,7 @@ def test_a_point_of_the_grid_is_chosen_by_validation_queries_among_those_that_ke
 
 
 def test_both_forms_are_to_keep_old_documents_as_retraining_does(finished: Finished) -> None:
-    retrained = finished.study.piece("grid/retraining")
+    retrained = finished.study.piece(main_table.name_of(RETRAINING, finished.study.additions[-1]))
     assert level(finished.study) == pytest.approx(hits1(retrained["val"]["old"]) - 0.3)
 
 

@@ -9,16 +9,8 @@ import numpy as np
 
 from incdsi.baselines.protocol import Part
 from incdsi.evaluation.experiments.comparing import unique
-from incdsi.evaluation.experiments.grid import (
-    FORMS,
-    OLD_WITHIN,
-    Point,
-    grid_tasks,
-    keeping_the_old,
-    level,
-    points,
-    retrained_task,
-)
+from incdsi.evaluation.experiments.grid import FORMS, Point, grid_tasks, keeping_the_old, level, points
+from incdsi.evaluation.experiments.main_table import OLD_WITHIN, retrained_task
 from incdsi.evaluation.experiments.methods import named
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task

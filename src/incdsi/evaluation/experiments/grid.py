@@ -10,7 +10,8 @@ import numpy as np
 from incdsi.baselines.protocol import Part
 from incdsi.evaluation.experiments.comparing import compared
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import RETRAINING, incremental, makers
+from incdsi.evaluation.experiments.main_table import OLD_WITHIN, retrained
+from incdsi.evaluation.experiments.methods import incremental
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import tuned
@@ -19,8 +20,6 @@ from incdsi.evaluation.streams import Form
 from incdsi.hyperparameters import Hyperparameters
 
 TUNED = "tuned"
-RETRAINED = "grid/retraining"
-OLD_WITHIN = 0.3  # points of old H@1 below retraining's that still count as kept
 FORMS: tuple[Form, ...] = ("paper", "general")
 
 
@@ -63,21 +62,9 @@ def points(study: Study, prefix: str, form: Form) -> list[Point]:
     return found
 
 
-def retrained_task(study: Study) -> Task:
-    """Retraining, judged on validation queries too."""
-    return compared(
-        study,
-        RETRAINED,
-        lambda progress: makers(study)[RETRAINING](progress),
-        lambda: study.new,
-        seconds=study.training_seconds(len(study.split.initial)),
-        validation=True,
-    )
-
-
 def level(study: Study) -> float:
     """The H@1 that a point must have on old documents' validation queries to keep them as retraining does."""
-    return hits1(study.piece(RETRAINED)["val"]["old"]) - OLD_WITHIN
+    return hits1(retrained(study)["val"]["old"]) - OLD_WITHIN
 
 
 def keeping_the_old(points: list[Point], level: float) -> Point | None:
