@@ -94,7 +94,8 @@ def _about(study: Study, tasks: Sequence[Task], command: str) -> About:
         "hardware": f"{found['cpu']}, {found['cores']} cores, {found['memory_gib']} GiB",
         "versions": ", ".join(f"{name} {found[name]}" for name in ("python", *VERSIONS)),
         "settings": ", ".join(f"{name} {_shown(value)}" for name, value in asdict(study.settings).items()),
-        "time": f"{duration(total)} for all pieces of this report, embeddings at hand",
+        "time": f"{duration(total)} for all pieces of this report; {duration(total + sum(data.seconds.values()))} "
+        "with the embedding",
         "embedding": ", ".join(f"{name} {duration(seconds)}" for name, seconds in data.seconds.items()),
     }
     return About(title=f"IncDSI on {data.collection.name}", summary=_summary(study), command=command, facts=facts)
