@@ -10,6 +10,7 @@ from types import MappingProxyType
 from incdsi.errors import InvalidDocument
 
 MetadataValue = str | int | float | bool | None
+INT64_LIMIT = 2**63  # a whole number in metadata is below this, and at least its negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

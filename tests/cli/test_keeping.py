@@ -57,3 +57,13 @@ def test_a_backup_restores_to_the_same_index(run: Run, shop: Path) -> None:
     assert "expected no index in shop" in run("restore", "monday", code=1).stderr
     assert "expected a backup in nowhere" in run("restore", "nowhere", "--index", "third", code=1).stderr
     assert json.loads(run("backup", "tuesday", "--json").stdout)["backup"] == "tuesday"
+
+
+def test_a_backup_with_a_damaged_model_is_refused_and_nothing_appears(run: Run, shop: Path) -> None:
+    run("backup", "monday")
+    (graph,) = Path("monday").glob("model/*/model.onnx")
+    graph.write_bytes(graph.read_bytes()[:-1])
+    said = run("restore", "monday", "--index", "again", code=1).stderr
+    assert "expected a sound backup in monday" in said
+    assert "expected sha256" in said
+    assert not Path("again").exists()

@@ -115,3 +115,13 @@ def test_progress_grows_to_its_total(collection: Collection, tmp_path: Path) -> 
         embed(collection, HashEncoder(), cache=tmp_path, progress=lambda done, total: seen.append((done, total)))  # noqa: B023
         assert seen == sorted(seen)
         assert seen[-1][0] == seen[-1][1]
+
+
+def test_progress_counts_characters_so_that_the_time_left_is_about_right(
+    collection: Collection, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+    embed(collection, HashEncoder(), cache=tmp_path, progress=lambda done, total: seen.append(done))
+    documents = sum(len(document.content) for document in collection.documents)
+    assert documents in seen
+    assert documents + sum(len(query.text) for query in collection.queries) in seen

@@ -78,6 +78,31 @@ def test_a_full_disk_while_adopting_keeps_the_old_encoder(small_disk: Path) -> N
         assert answers(again) == found
 
 
+def test_no_room_to_tune_is_no_refusal_of_what_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tried: list[int] = []
+
+    def no_room(*_: object) -> None:
+        tried.append(1)
+        raise DiskFull("expected room on the disk, found none; free some space")
+
+    monkeypatch.setattr(module, "ENOUGH", 4)
+    monkeypatch.setattr(module.retuning, "retuned", no_room)
+    with Index.create(tmp_path / "shop", TOY) as index:
+        for number in range(0, 60, 20):
+            some = docs(number + 20)[number:]
+            queries = {document.id: [f"{document.id} asked {time} times" for time in range(5)] for document in some}
+            assert len(index.add_many(some, queries)) == 20
+        assert len(index) == 60
+        assert 1 <= len(tried) < 3  # not again with every addition
+        assert "could not tune itself" in caplog.text
+        assert index.verify() == []
+        found = answers(index)
+    with Index.open(tmp_path / "shop", TOY) as again:
+        assert answers(again) == found
+
+
 @pytest.mark.parametrize("writer", ["at rest", "at work"])
 def test_a_read_only_folder_is_searched_and_not_changed(tmp_path: Path, writer: str) -> None:
     index = Index.create(tmp_path / "shop", TOY)

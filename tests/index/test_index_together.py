@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Callable
@@ -247,3 +248,42 @@ def test_an_index_opened_before_a_fork_is_refused_in_the_child(index: Index) -> 
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     assert ids(index, "words") == ["a"]
+
+
+def test_a_reader_that_fails_while_catching_up_begins_again(
+    index: Index, tmp_path: Path, reopen: Reopen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add_many(docs(10))
+    reader = reopen(tmp_path / "shop")
+    index.add_many(docs(20)[10:])
+    index.delete("d3")
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reader._live.rows, "append_many", no_memory)
+        with pytest.raises(MemoryError):
+            reader.search("boots")
+    assert answers(reader) == answers(index)
+    assert len(reader) == len(index)
+
+
+def test_an_index_that_nobody_closed_leaves_its_lock_when_nobody_has_it(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "shop", TOY)
+    index.add(doc("a"))
+    del index
+    gc.collect()
+    with Index.open(tmp_path / "shop", TOY) as another:
+        another.add(doc("b"))
+        assert len(another) == 2
+
+
+def test_a_build_that_fails_leaves_no_lock(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Index.build(docs(5), path=tmp_path / "shop", encoder=TOY, progress=stop)
+    with Index.open(tmp_path / "shop", TOY) as index:
+        index.upsert(doc("d1"))

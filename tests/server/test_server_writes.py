@@ -49,6 +49,27 @@ def test_what_piles_up_is_added_together_and_a_bad_one_fails_alone(index: Index)
     assert index.queries("c") == ["what is c"]
 
 
+def test_an_error_nobody_foresaw_is_told_to_each_and_the_next_write_is_done(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    queue = WriteQueue(index, 100)
+    queue.submit(held(gate))
+
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("the disk does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(index, "add_many", broken)
+        futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
+        gate.set()
+        for future in futures:
+            with pytest.raises(OSError, match="does not answer"):
+                future.result(30)
+    assert queue.submit(Add.of([document("c")], {})).result(30).result[0].document_id == "c"
+    queue.close()
+
+
 def test_a_group_is_committed_once(index: Index) -> None:
     gate = threading.Event()
     queue = WriteQueue(index, 100)

@@ -12,7 +12,7 @@ from incdsi.cli.output import addition_json, conflicts_table, count, emit, note,
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import Batch
 from incdsi.documents import Addition, Document
-from incdsi.errors import InvalidInput
+from incdsi.errors import IncDSIError, InvalidInput
 
 if TYPE_CHECKING:
     from incdsi.index import Index
@@ -96,6 +96,10 @@ class Change:
                     f"stopped; at least {count(before + reported)} were {self.verb.done} and are kept; "
                     "run the same command with --skip-bad for the rest"
                 ) from stop
+            except IncDSIError as error:
+                if before + reported:
+                    error.args = (f"{error}\n{count(before + reported)} were {self.verb.done} before and are kept",)
+                raise
         self.seconds += time.perf_counter() - begin
         if index.last_tuning != tuned_before:
             self.tuning = index.last_tuning

@@ -92,7 +92,7 @@ def restore(
     from incdsi.store import Store
 
     with progress("copying", hidden=as_json or quiet) as report:
-        Store.restore(source, index, progress=report)
+        Store.restore(source, index, check=lambda folder: open_index(folder).close(), progress=report)
     with open_index(index) as opened:
         documents = len(opened)
     emit({"index": str(index), "documents": documents}) if as_json else show(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, Se
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import stdin_lines
-from incdsi.errors import InvalidFile
+from incdsi.errors import InvalidFile, UnknownDocument
 from incdsi.evaluation.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
@@ -206,7 +207,8 @@ def _queries(given: str) -> Iterable[str]:
 def _documents(index: Index, report: Report) -> Iterator[str]:
     total = len(index)
     for done, document in enumerate(index.documents(), start=1):
-        yield as_line(document_json(document, index.queries(document.id)))
+        with suppress(UnknownDocument):  # deleted meanwhile
+            yield as_line(document_json(document, index.queries(document.id)))
         report(done, total)
 
 

@@ -112,7 +112,8 @@ def embed(
     """Embed a collection, or take from the cache what was embedded before.
 
     The cache (by default in the user's own) goes by encoder and texts; an interrupted run goes on where
-    it stopped. Generated queries that belong to more than one document are dropped.
+    it stopped. Generated queries that belong to more than one document are dropped. `progress` counts
+    characters: a document takes as long as a dozen queries.
     """
     kept = EmbeddingCache(collection.name, encoder, cache)
     contents = [document.content for document in collection.documents]
@@ -122,19 +123,16 @@ def embed(
     generating = time.perf_counter() - begin
     spans = [(text, collection.places[id]) for id, texts in generated.items() for text in texts]
     span_texts = [text for text, _ in spans]
-    total = len(contents) + len(asked) + len(span_texts)
-    after_queries = _shifted(progress, len(contents) + len(asked), total)
+    of_documents, of_queries, of_spans = _by_characters(progress, [contents, asked, span_texts])
     return Embedded(
         collection=collection,
         encoder=encoder,
-        embeddings=kept.encoded("documents", contents, _shifted(progress, 0, total)),
-        queries=Questions(
-            asked, collection.owners, kept.encoded("queries", asked, _shifted(progress, len(contents), total))
-        ),
+        embeddings=kept.encoded("documents", contents, of_documents),
+        queries=Questions(asked, collection.owners, kept.encoded("queries", asked, of_queries)),
         spans=Questions(
             span_texts,
             np.array([owner for _, owner in spans], dtype=np.intp),
-            kept.encoded("spans", span_texts, after_queries),
+            kept.encoded("spans", span_texts, of_spans),
         ),
         seconds={**kept.seconds, "generate": generating},
     )
@@ -203,6 +201,18 @@ def _keep(file: Path, cost: Path, rows: Floats, seconds: float) -> None:
     np.save(beside, rows)
     cost.write_text(str(seconds))
     os.replace(beside, file)
+
+
+def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) -> list[Progress | None]:
+    """For each part what to tell when some of its texts are done, in characters of all parts."""
+    if progress is None:
+        return [None] * len(parts)
+    sizes = [sum(map(len, texts)) for texts in parts]
+
+    def of(before: int, size: int) -> Progress:
+        return lambda done, count: progress(before + size * done // count, sum(sizes))
+
+    return [of(sum(sizes[:number]), size) for number, size in enumerate(sizes)]
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:

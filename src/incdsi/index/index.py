@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ from incdsi.text.generators import Generator, Spans
 if TYPE_CHECKING:
     from incdsi.client import RemoteIndex
 
+logger = logging.getLogger("incdsi")
 Progress = Callable[[int, int], None]
 BATCH = 128  # documents solved and committed together
 DEFAULT_GENERATOR = Spans(limit=6)  # the title and the sentences that say most; each more costs as much to embed
@@ -59,6 +61,7 @@ class Index:
         self._generator = generator or DEFAULT_GENERATOR
         self._writing = False
         self._held_out = 0  # queries; counted by a writer, to know when to tune
+        self._not_before = 0  # so many of them, after a tuning for which there was no room
         self._mutex = threading.RLock()  # held by whoever changes the index
         self._following = threading.Lock()  # held by whoever replaces what is served: never for long
         self._behind = False
@@ -117,13 +120,17 @@ class Index:
             model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
             chosen = model.encoder
         index = cls.create(path, chosen, generator=generator)
-        if train == "frozen":
-            with index._changing(None):
-                writer = index._writer()
-                writer.take_over(taken_over(batch, asked, model))
-                index._held_out += writer.held_out
-        else:
-            index.add_many(batch, asked, progress=progress)
+        try:
+            if train == "frozen":
+                with index._changing(None):
+                    writer = index._writer()
+                    writer.take_over(taken_over(batch, asked, model))
+                    index._held_out += writer.held_out
+            else:
+                index.add_many(batch, asked, progress=progress)
+        except BaseException:
+            index.close()  # the caller never gets it to close
+            raise
         return index
 
     @classmethod
@@ -416,7 +423,11 @@ class Index:
         changes = self._store.changes(self._live.sequence)
         settings = stored_settings(self._store)
         if settings.fingerprint == self._settings.fingerprint:
-            live = self._live.caught_up(changes)
+            try:
+                live = self._live.caught_up(changes)
+            except BaseException:  # half caught up: begin again, from nothing, with the next search
+                self._serve(live=Live(self._settings.dimension, preserve_nothing))
+                raise
             self._serve(settings=settings, live=live.compacted() if live.wasteful else live)
         else:
             changes.upserts.close()
@@ -475,11 +486,20 @@ class Index:
         return sorted(self._store.changes(0).upserts, key=lambda record: record.row)
 
     def _tune_if_due(self, progress: Progress | None) -> None:
-        enough = max(ENOUGH, 4 * self._settings.tuned_at)
+        enough = max(ENOUGH, 4 * self._settings.tuned_at, self._not_before)
         if self._settings.tuning and self._held_out >= enough:
             self._held_out = self._store.held_out()  # some may have gone with their documents
             if self._held_out >= enough:
-                self._tune(progress)
+                self._tune_or_go_on(progress)
+
+    def _tune_or_go_on(self, progress: Progress | None) -> None:
+        """What was added is on the disk already: that there was no room to tune must not look like a refusal."""
+        try:
+            self._tune(progress)
+        except (OSError, MemoryError) as error:
+            self._not_before = 2 * self._held_out
+            self._recover()
+            logger.warning("the index could not tune itself and goes on as it was: %s", error)
 
     def _tune(self, progress: Progress | None) -> Tuning:
         new, outcome = retuning.retuned(self._serving, self._by_row(), self._held_out, self.version, progress)

@@ -40,9 +40,9 @@ def keeper(encoder: Encoder) -> Callable[[Path], None]:
             shutil.rmtree(beside, ignore_errors=True)
             _copy_durably(encoder.folder, beside)
             beside.rename(index_folder / name)
-            fsync(index_folder / MODELS)
         else:
             importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, index_folder / name)
+        fsync(index_folder / MODELS)  # settings that name it are about to be on the disk
 
     return keep
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
-from incdsi.rows.products import Floats, Screen, fastest_screen
+from incdsi.rows.products import Floats, Screen, fastest_screen, row_lengths
 from incdsi.rows.table import Growing, Table
 
 Slots = NDArray[np.intp]
@@ -135,7 +135,7 @@ class LocalRows:
     def fill(self, vectors: Floats) -> None:
         """Take over the vectors (n, h) of a saved index, without their preserve rows."""
         self._vectors.append(vectors)
-        self._lengths.append(np.linalg.norm(vectors, axis=1))
+        self._lengths.append(row_lengths(vectors))
         self._publish(np.concatenate([self._view.alive, np.ones(len(vectors), dtype=bool)]))
 
     def fill_preserve(self, owners: Slots, rows: Floats, own_scores: NDArray[np.float64]) -> None:
@@ -163,7 +163,7 @@ class LocalRows:
             return range(len(self._vectors), len(self._vectors))
         stacked = np.stack(stored)
         first = self._vectors.append(stacked)
-        self._lengths.append(np.linalg.norm(stacked, axis=1))
+        self._lengths.append(row_lengths(stacked))
         for slot, (vector, some) in enumerate(zip(stored, rows, strict=True), start=first):
             owners = np.full(len(some), slot, dtype=np.intp)
             self._preserve.append(owners, some, some.astype(np.float64) @ vector.astype(np.float64))

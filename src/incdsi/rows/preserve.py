@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
-from incdsi.rows.products import Floats, Screen
+from incdsi.rows.products import Floats, Screen, row_lengths
 from incdsi.rows.table import Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
@@ -28,12 +28,14 @@ class PreserveTable:
 
     def append(self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64]) -> None:
         """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out."""
-        lengths = np.linalg.norm(rows, axis=1)
-        kept = lengths > np.finfo(np.float32).tiny
-        self._rows.append(rows[kept])
-        self._lengths.append(lengths[kept])
-        self._own_scores.append(own_scores[kept])
-        self._owners.append(owners[kept])
+        long = row_lengths(rows)
+        kept = long > np.finfo(np.float32).tiny
+        if not kept.all():
+            owners, rows, own_scores, long = owners[kept], rows[kept], own_scores[kept], long[kept]
+        self._rows.append(rows)
+        self._lengths.append(long)
+        self._own_scores.append(own_scores)
+        self._owners.append(owners)
 
     def remove(self, slot: int) -> None:
         """Drop a slot's rows; their memory is taken back when half of all rows are gone."""
@@ -75,7 +77,7 @@ class PreserveTable:
         for part in np.array_split(alive, len(alive) // 4096 + 1):
             gathered = rows.gather(part)
             self._rows.append(gathered)
-            self._lengths.append(np.linalg.norm(gathered, axis=1))
+            self._lengths.append(row_lengths(gathered))
         self._own_scores.append(own[alive])
         self._owners.append(owners[alive])
 

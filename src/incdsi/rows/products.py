@@ -22,6 +22,11 @@ from incdsi.preserve import product_error
 Floats = NDArray[np.float32]
 
 
+def row_lengths(rows: Floats) -> Floats:
+    """The Euclidean length of each row, (n,), with no copy of the rows."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+
+
 class Screen(Protocol):
     """One way to multiply a block of rows with vectors.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +18,8 @@ BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 class Table:
     """Float32 rows (n, h), appended in order and multiplied block by block.
 
-    A view (`count` rows of `blocks`) taken before an append is not disturbed by it.
+    A view (`count` rows of `blocks`) taken before an append is not disturbed by it. Whole blocks of
+    read-only rows (a mapped file) are used where they lie; anything else is copied.
     """
 
     def __init__(self, width: int, screen: Screen) -> None:
@@ -31,26 +33,35 @@ class Table:
 
     def append(self, rows: Floats) -> int:
         """Put rows (m, h) at the end; the index of the first."""
+        if rows.ndim != 2 or rows.shape[1] != self.width or rows.dtype != np.float32:
+            raise ValueError(f"expected float32 rows of width {self.width}, found {rows.dtype} of shape {rows.shape}")
         first = self._count
         while len(rows):
             offset = self._count % BLOCK_ROWS
-            if offset == 0:
-                self._blocks = (*self._blocks, _Block(self.width, self.screen))
             taken = rows[: BLOCK_ROWS - offset]
-            self._blocks[-1].fill(offset, taken)
+            stays = len(taken) == BLOCK_ROWS and not taken.flags.writeable and taken.flags.c_contiguous
+            if offset == 0:
+                lying = np.asarray(taken) if stays else _zeros(BLOCK_ROWS, self.width)
+                self._blocks = (*self._blocks, _Block(lying, self.screen))
+            self._blocks[-1].fill(offset, taken, copy=not stays)
             self._count += len(taken)
             rows = rows[len(taken) :]
         return first
 
     def gather(self, indices: NDArray[np.intp]) -> Floats:
         """The rows at these indices, (m, h)."""
-        if len(self._blocks) == 1:
-            return np.asarray(self._blocks[0].rows[indices])
+        if np.any(indices[1:] < indices[:-1]):
+            order = np.argsort(indices)
+            return self.gather(indices[order])[np.argsort(order)]
+        blocks = self._blocks
         result = np.empty((len(indices), self.width), dtype=np.float32)
-        which = indices // BLOCK_ROWS
-        for number in set(which.tolist()):
-            here = np.flatnonzero(which == number)
-            result[here] = self._blocks[number].rows[indices[here] - number * BLOCK_ROWS]
+        ends = np.searchsorted(indices, BLOCK_ROWS * np.arange(len(blocks) + 1)).tolist()
+        if ends[0] > 0 or ends[-1] < len(indices):
+            raise IndexError(f"expected indices of {self._count} rows, found others")
+        for number, (start, stop) in enumerate(itertools.pairwise(ends)):
+            if start < stop:
+                places = indices[start:stop] - number * BLOCK_ROWS
+                np.take(blocks[number].rows, places, axis=0, out=result[start:stop], mode="clip")  # no buffer
         return result
 
     def products(self, vectors: Floats, count: int) -> Iterator[tuple[int, Floats]]:
@@ -64,14 +75,15 @@ class Table:
 
 
 class _Block:
-    def __init__(self, width: int, screen: Screen) -> None:
-        self.rows: Floats = _zeros(BLOCK_ROWS, width)
+    def __init__(self, rows: Floats, screen: Screen) -> None:
+        self.rows = rows
         self._screen = screen
         self.screened: Any = screen.copy(self.rows)
 
-    def fill(self, offset: int, rows: Floats) -> None:
+    def fill(self, offset: int, rows: Floats, *, copy: bool) -> None:
         stop = offset + len(rows)
-        self.rows[offset:stop] = rows
+        if copy:
+            self.rows[offset:stop] = rows
         self._screen.refresh(self.screened, self.rows, offset, stop)
 
 

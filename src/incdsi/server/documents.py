@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -25,6 +26,8 @@ from incdsi.server.writes import Add, Done, Write
 router = APIRouter(tags=["documents"])
 DocumentId = Annotated[str, Path(min_length=1, description="Percent-encoded as a whole.", examples=["boots-18"])]
 PATH = "/v1/documents/{id:anything}"
+IN_MEMORY = 8 << 20  # bytes of an answer; what is longer waits on the disk to be sent
+PIECE = 1 << 16  # bytes sent at a time
 
 
 class Anything(Convertor[str]):
@@ -74,7 +77,7 @@ async def add(request: Request) -> Response:
 @router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
 async def all_documents(request: Request, queries: Annotated[bool, Query()] = False) -> StreamingResponse:
     """Every document as one JSON line, as of now, in the order of their last change."""
-    found = iterate_in_threadpool(_lines(service_of(request).index, queries))
+    found = iterate_in_threadpool(_read_first(_lines(service_of(request).index, queries)))
     return StreamingResponse(found, media_type="application/x-ndjson")
 
 
@@ -233,6 +236,15 @@ def _delete(index: Index, given: schemas.DeleteRequest, if_version: int | None) 
     if given.ids is None:
         return index.delete(where=given.where, resolve=given.resolve, if_version=if_version)
     return index.delete(list(dict.fromkeys(given.ids)), resolve=given.resolve, if_version=if_version)
+
+
+def _read_first(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines, all read before the first is sent: one who reads slowly must not hold the store's log open."""
+    with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
+        file.writelines(lines)
+        file.seek(0)
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from incdsi.documents import Addition, Document
-from incdsi.errors import IncDSIError, Overloaded
+from incdsi.errors import Overloaded
 from incdsi.index import Index
 from incdsi.index.index import BATCH
 
@@ -132,7 +132,7 @@ class WriteQueue:
         queries = {id: texts for add in group for id, texts in add.queries.items()}
         try:
             additions = self._index.add_many(documents, queries)
-        except IncDSIError:
+        except Exception:  # whatever it was, each is told by itself, and the thread lives on
             for add in group:
                 add.run(self._index)
             return

@@ -22,7 +22,7 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
 from incdsi.solver.threads import all_threads, one_thread
 
-FIRST_LIMIT = 512  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
+FIRST_LIMIT = 192  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
 NEXT_LIMIT = 128  # in the second, which mostly proves; twice as many in each that follows
 AT_ONCE = 32  # rows taken in before minimising again: the worst, which mostly cure the others
 RING_BYTES = 64 << 20  # rows near violation that are held at a time
@@ -101,7 +101,7 @@ def solve_many(
     those it does not win as well (the paper does). In `stolen`, they have the indices they will get
     when the newcomers are appended in order.
     """
-    placed = _Placed(len(preserve), margins, keep_lost)
+    placed = _Placed(newcomers, len(preserve), margins, keep_lost)
     with one_thread():
         searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in newcomers]
         _settle(searches, preserve)
@@ -137,20 +137,22 @@ def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> N
 class _Placed:
     """The documents of a batch placed so far: their vectors, and the rows they preserve."""
 
-    def __init__(self, first_index: int, margins: Margins, keep_lost: bool) -> None:
+    def __init__(self, newcomers: Sequence[Newcomer], first_index: int, margins: Margins, keep_lost: bool) -> None:
         self._first_index = first_index
         self._margins = margins
         self._keep_lost = keep_lost
-        self._vectors: list[NDArray[np.float64]] = []
-        self._rows: list[NDArray[np.float64]] = []
-        self._ceilings: list[NDArray[np.float64]] = []
+        room, width = sum(len(n.queries) for n in newcomers), len(newcomers[0].anchor) if newcomers else 0
+        self._vectors = np.empty((len(newcomers), width))
+        self._rows = np.empty((room, width))
+        self._ceilings = np.empty(room)
+        self._count = 0
         self.placements: list[Placement] = []
 
     def best(self, newcomer: Newcomer) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """For each of its queries the best score among indexed and placed documents, and who of the latter has it."""
-        if not self._vectors:
+        if not self.placements:
             return newcomer.rivals, np.full(len(newcomer.rivals), -1, dtype=np.intp)
-        scores = newcomer.queries @ np.stack(self._vectors).T
+        scores = newcomer.queries @ self._vectors[: len(self.placements)].T
         higher = scores.max(axis=1) > newcomer.rivals
         return np.maximum(newcomer.rivals, scores.max(axis=1)), np.where(higher, scores.argmax(axis=1), -1)
 
@@ -161,9 +163,11 @@ class _Placed:
         vector = stored.astype(np.float64)
         scores = newcomer.queries @ vector
         kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
-        self._vectors.append(vector)
-        self._rows.append(newcomer.queries[kept])
-        self._ceilings.append(scores[kept] - self._margins.preserve)
+        stop = self._count + int(np.count_nonzero(kept))
+        self._vectors[len(self.placements)] = vector
+        self._rows[self._count : stop] = newcomer.queries[kept]
+        self._ceilings[self._count : stop] = scores[kept] - self._margins.preserve
+        self._count = stop
         self.placements.append(
             Placement(
                 vector=stored, solution=solution, rivals=rivals, rival_places=places, own_scores=scores, preserved=kept
@@ -174,9 +178,7 @@ class _Placed:
         self, vector: NDArray[np.float64]
     ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
         """Indices, rows and ceilings of those violated at the vector."""
-        if not self._rows:
-            return np.empty(0, dtype=np.intp), np.empty((0, len(vector))), np.empty(0)
-        rows, ceilings = np.concatenate(self._rows), np.concatenate(self._ceilings)
+        rows, ceilings = self._rows[: self._count], self._ceilings[: self._count]
         chosen = np.flatnonzero(rows @ vector > ceilings)
         return self._first_index + chosen, rows[chosen], ceilings[chosen]
 

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import Document, MetadataValue
+from incdsi.documents import INT64_LIMIT, Document, MetadataValue
 from incdsi.errors import InvalidDocument, InvalidInput
 from incdsi.store.records import JSON, Record, StoredQuery, Vector
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
-INT64_LIMIT = 2**63
 
 # Metadata is indexed by kind first, so that 1, "1" and True never meet in a comparison.
 Kind = str

@@ -24,7 +24,7 @@ class WriterLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
-            os.close(self._descriptor)
+            self.drop()
             raise IndexLocked(
                 f"expected to be the only writer of {folder}, found process {holder} writing; "
                 f"wait for it, stop it, or open the index for reading"
@@ -34,6 +34,10 @@ class WriterLock:
         with contextlib.suppress(OSError):
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
         _drop_in_children(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", -1) >= 0:  # an index that nobody closed and nobody has any more
+            self.drop()
 
     def release(self) -> None:
         """Lets the next writer in; harmless when repeated."""

@@ -1,0 +1,88 @@
+"""Table: rows of a mapped file are used where they lie, and nobody can tell from the answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from incdsi.rows.products import Float32
+from incdsi.rows.table import BLOCK_ROWS, Table
+
+WIDTH = 8
+
+
+def rows_of(count: int, seed: int = 0) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((count, WIDTH), dtype=np.float32)
+
+
+def mapped(folder: Path, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    np.save(folder / "rows.npy", rows)
+    return np.load(folder / "rows.npy", mmap_mode="r")
+
+
+def products(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    parts = [part for _, part in table.products(vectors, len(table))]
+    return np.concatenate(parts) if parts else np.empty((0, len(vectors)), dtype=np.float32)
+
+
+@pytest.mark.parametrize("before", [0, 3, BLOCK_ROWS])
+@pytest.mark.parametrize("count", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2 * BLOCK_ROWS + 5])
+def test_mapped_rows_answer_as_copied_ones_do(tmp_path: Path, before: int, count: int) -> None:
+    saved, earlier, later = rows_of(count, 1), rows_of(before, 2), rows_of(7, 3)
+    tables = [Table(WIDTH, Float32(WIDTH)) for _ in range(2)]
+    for table, source in zip(tables, (mapped(tmp_path, saved), saved), strict=True):
+        table.append(earlier)
+        assert table.append(source) == before
+        assert table.append(later) == before + count
+    everything = np.concatenate([earlier, saved, later])
+    for table in tables:
+        np.testing.assert_array_equal(table.gather(np.arange(len(table))), everything)
+    for vectors in (rows_of(1, 4), rows_of(5, 5)):
+        np.testing.assert_array_equal(products(tables[0], vectors), products(tables[1], vectors))
+
+
+def test_appending_behind_mapped_rows_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    saved = rows_of(BLOCK_ROWS + 10)
+    table = Table(WIDTH, Float32(WIDTH))
+    table.append(mapped(tmp_path, saved))
+    table.append(rows_of(20, 6))
+    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), saved)
+
+
+def test_rows_that_their_owner_changes_later_stay_as_they_were_appended() -> None:
+    mine = rows_of(BLOCK_ROWS)
+    table = Table(WIDTH, Float32(WIDTH))
+    table.append(mine)
+    before = mine.copy()
+    mine[:] = 0
+    np.testing.assert_array_equal(table.gather(np.arange(BLOCK_ROWS)), before)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_rows_are_gathered_in_the_order_asked_for(blocks: int) -> None:
+    rows = rows_of(blocks * BLOCK_ROWS - 9)
+    table = Table(WIDTH, Float32(WIDTH))
+    table.append(rows)
+    draw = np.random.default_rng(7)
+    for asked in (draw.integers(0, len(rows), 300), np.arange(len(rows))[::-1], np.array([5, 5, 2]), np.empty(0, int)):
+        np.testing.assert_array_equal(table.gather(asked), rows[asked])
+
+
+@pytest.mark.parametrize("asked", [[-1], [0, 2 * BLOCK_ROWS]])
+def test_rows_that_are_not_there_are_refused(asked: list[int]) -> None:
+    table = Table(WIDTH, Float32(WIDTH))
+    table.append(rows_of(BLOCK_ROWS + 1))
+    with pytest.raises(IndexError):
+        table.gather(np.array(asked))
+
+
+@pytest.mark.parametrize("count", [1, BLOCK_ROWS])
+def test_mapped_rows_of_another_width_or_kind_are_refused(tmp_path: Path, count: int) -> None:
+    table = Table(WIDTH + 1, Float32(WIDTH + 1))
+    with pytest.raises(ValueError, match=f"of width {WIDTH + 1}"):
+        table.append(mapped(tmp_path, rows_of(count)))
+    with pytest.raises(ValueError, match="expected float32 rows"):
+        Table(WIDTH, Float32(WIDTH)).append(rows_of(count).astype(np.float64))  # type: ignore[arg-type]
