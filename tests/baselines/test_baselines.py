@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from incdsi.baselines.classification import DSIDPR, Retraining, trained
 from incdsi.baselines.dpr import DPR, DPRSettings
@@ -141,10 +142,21 @@ def test_dpr_learns_from_natural_queries(towers: str, encoder: TorchEncoder, ini
     assert (method.document_vectors is initial.embeddings) == (towers == "query")
 
 
-def test_dpr_stops_when_its_seconds_are_over(encoder: TorchEncoder, initial: Part) -> None:
-    method = DPR(encoder, DPRSettings(epochs=10**6, batch_size=6, seconds=0.2))
-    method.fit(initial)
-    assert method.search(initial.held_out, 1).positions.shape == (len(initial), 1)
+def test_dpr_learns_the_same_whatever_was_drawn_before(encoder: TorchEncoder, initial: Part) -> None:
+    found = []
+    for drawn in (0, 7):
+        torch.rand(drawn)
+        method = DPR(encoder, DPRSettings(batch_size=6, queries=12, seed=3))
+        method.fit(initial)
+        found.append(method.embedded(initial.held_out))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_dpr_learns_from_so_many_queries_only(encoder: TorchEncoder, initial: Part) -> None:
+    seen: list[tuple[int, int]] = []
+    settings = DPRSettings(batch_size=6, queries=13, epochs=2)
+    DPR(encoder, settings, progress=lambda done, total: seen.append((done, total))).fit(initial)
+    assert (6, 6) in seen  # two epochs of three batches
 
 
 def test_a_batch_of_dpr_has_no_document_twice(encoder: TorchEncoder, initial: Part) -> None:

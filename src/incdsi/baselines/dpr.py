@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from incdsi.baselines.classification import Progress
+from incdsi.baselines.classification import Progress, sample
 from incdsi.baselines.protocol import Floats, Part, Positions, Questions
 from incdsi.baselines.vectors import VectorMethod
 from incdsi.errors import InvalidHyperparameters
@@ -25,14 +24,14 @@ Towers = Literal["both", "query"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DPRSettings:
-    """How the dual encoder learns; it stops after `epochs` or after `seconds`, whichever comes first.
+    """How the dual encoder learns: `epochs` over at most `queries`, drawn by the seed.
 
     `towers` "both" trains one shared encoder on queries and documents, as DPR does from the initial one;
     "query" leaves the documents' embeddings where they began, which costs a tenth on a machine without a GPU.
     """
 
     epochs: int = 1
-    seconds: float = float("inf")
+    queries: int = 10**9
     batch_size: int = 128
     learning_rate: float = 2e-5
     scale: float = 20.0
@@ -43,7 +42,7 @@ class DPRSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "seconds", "batch_size", "learning_rate", "scale"):
+        for name in ("epochs", "queries", "batch_size", "learning_rate", "scale"):
             if not getattr(self, name) > 0:
                 raise InvalidHyperparameters(f"expected {name} above 0, found {getattr(self, name)!r}")
         if self.towers not in ("both", "query"):
@@ -70,9 +69,9 @@ class DPR(VectorMethod):
     def fit(self, initial: Part) -> None:
         with self._watch.step("fit"):
             queries = initial.queries.natural()
-            _Finetuning(self._encoder, initial, queries if len(queries) else initial.queries, self._settings).run(
-                self._progress
-            )
+            draw = np.random.default_rng([self._settings.seed, len(initial)])
+            taught = sample(queries if len(queries) else initial.queries, self._settings.queries, draw)
+            _Finetuning(self._encoder, initial, taught, self._settings).run(self._progress)
             self._vectors = self._documents(initial)
 
     def add(self, new: Part) -> None:
@@ -90,7 +89,7 @@ class DPR(VectorMethod):
 
 
 class _Finetuning:
-    """AdamW with a linear rate over the batches that the budget is expected to allow."""
+    """AdamW with a linear rate over all batches; dropout draws from the seed."""
 
     def __init__(self, encoder: TorchEncoder, part: Part, queries: Questions, settings: DPRSettings) -> None:
         self.model, self.prompt = encoder.model, encoder.prompt
@@ -99,16 +98,14 @@ class _Finetuning:
         self.total = settings.epochs * -(-len(queries) // settings.batch_size)
 
     def run(self, progress: Progress | None) -> None:
-        begin = time.monotonic()
         self.model.train()
-        for step, batch in enumerate(self._batches()):
-            spent = (time.monotonic() - begin) / self.settings.seconds
-            done = max(step / self.total, spent)
-            if spent >= 1.0:
-                break
-            self._step(batch, min(1.0, (step + 1) / max(1.0, self.settings.warm_up * self.total), 1.0 - done))
-            if progress is not None:
-                progress(min(self.total, round(done * self.total) + 1), self.total)
+        with torch.random.fork_rng([]):
+            torch.manual_seed(self.settings.seed)
+            for step, batch in enumerate(self._batches()):
+                warmed = (step + 1) / max(1.0, self.settings.warm_up * self.total)
+                self._step(batch, min(1.0, warmed, 1.0 - step / self.total))
+                if progress is not None:
+                    progress(step + 1, self.total)
         self.model.eval()
 
     def _batches(self) -> Iterator[Positions]:

@@ -62,7 +62,7 @@ def train(
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="At most so many; the best is kept.")] = 3,
     frozen_epochs: Annotated[
         int, typer.Option("--frozen-epochs", min=0, help="Before them, of the document vectors alone.")
-    ] = 4,
+    ] = 8,
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Queries a step.")] = 128,
     learning_rate: Annotated[float, typer.Option("--learning-rate", help="The encoder's.")] = 2e-5,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Order of the queries.")] = 0,

@@ -152,15 +152,17 @@ def tune(
     seed: int = 0,
     journal: Path | str | None = None,
     optimiser: Optimiser = "gp",
+    starts: Sequence[Hyperparameters] | None = None,
     progress: Progress | None = None,
 ) -> Tuned:
-    """The hyperparameters that reach most in rehearsal, of `trials` tried; the untuned defaults are among them.
+    """The hyperparameters that reach most in rehearsal, of `trials` tried, `starts` (none given: STARTS) first.
 
     With a `journal` file a search that was stopped goes on where it was; the file of another search is refused.
     """
     if trials < 1 or beta < 0:
         raise InvalidInput(f"expected at least one trial and a beta from 0 on, found {trials} and {beta}")
     form = rehearsal.state.form
+    first = STARTS[form] if starts is None else tuple(starts)
     ranges = ranges_of(form)
     about = {
         "form": form,
@@ -174,8 +176,8 @@ def tune(
     kept = Journal(None if journal is None else Path(journal), about, ranges)
     finished = kept.finished[:trials]
     while len(finished) < trials:
-        if len(finished) < len(STARTS[form]):
-            values = _values(STARTS[form][len(finished)])
+        if len(finished) < len(first):
+            values = _values(first[len(finished)])
         else:
             values = OPTIMISERS[optimiser](ranges, finished, seed)
         trial = _tried(rehearsal, values, beta, _within(progress, len(finished), trials))

@@ -63,7 +63,7 @@ class Settings:
 class FrozenSettings(Settings):
     """Only the document vectors are trained; the defaults suit an encoder with unit-norm output."""
 
-    epochs: int = 4
+    epochs: int = 8
     batch_size: int = 512
     learning_rate: float = 1.0
 
@@ -79,7 +79,7 @@ class FinetuneSettings(Settings):
     """
 
     epochs: int = 3
-    frozen_epochs: int = 4
+    frozen_epochs: int = 8
     batch_size: int = 128
     learning_rate: float = 2e-5
     row_learning_rate: float = 0.25

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from incdsi.errors import InvalidFile
+from incdsi.readers.fields import require_text
 from incdsi.readers.rows import read_rows
 
 
@@ -46,7 +47,7 @@ def string(row: Mapping[str, Any], *names: str) -> str:
         return str(value)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"expected a field {' or '.join(map(repr, names))} with a text, found {value!r:.60}")
-    return value
+    return require_text(value, names[0])
 
 
 def numbered(query_id: str, seen: dict[str, int]) -> str:

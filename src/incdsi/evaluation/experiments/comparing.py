@@ -54,6 +54,18 @@ def against(reference: Mapping[str, Any], piece: Mapping[str, Any], group: str) 
     return f"{found.difference:+.1f}{stars}"
 
 
+def worse(piece: Mapping[str, Any], other: Mapping[str, Any], group: str) -> bool:
+    """Whether the other has a significantly higher H@1 (paired, p < 0.05)."""
+    found = compare(scores_of(piece["ranks"][group]), scores_of(other["ranks"][group]), "H@1")
+    return found.difference > 0 and found.p_value < 0.05
+
+
+def times_as_fast(before: float, now: float) -> str:
+    """How many times faster, or slower, `now` is, in words."""
+    ratio = before / max(now, 1e-9)
+    return f"{ratio:,.3g} times faster" if ratio >= 1 else f"{1 / max(ratio, 1e-9):,.3g} times slower"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people read them."""
     if seconds < 1.0:

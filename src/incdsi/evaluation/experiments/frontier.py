@@ -7,7 +7,16 @@ from typing import Any
 from incdsi.baselines.lexical import BM25
 from incdsi.evaluation.experiments import main_table
 from incdsi.evaluation.experiments.comparing import compared, unique
-from incdsi.evaluation.experiments.grid import FORMS, TUNED, Point, grid_tasks, keeping_the_old, level, points
+from incdsi.evaluation.experiments.grid import (
+    FORMS,
+    TUNED,
+    Point,
+    chosen_by,
+    grid_tasks,
+    keeping_the_old,
+    level,
+    points,
+)
 from incdsi.evaluation.experiments.incremental import Fused
 from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, named
@@ -44,7 +53,7 @@ def section(study: Study) -> Section:
     return Section(
         name=NAME,
         title=TITLE,
-        paragraphs=_paragraphs(found, beside, fused),
+        paragraphs=(*_paragraphs(found, beside, fused), f"{chosen_by(study)} the point that the aims are about."),
         figures=(
             Figure(
                 name="frontier",
@@ -119,14 +128,19 @@ def _paragraphs(found: dict[Any, list[Point]], beside: dict[str, Any], fused: di
     paper, general = found["paper"], found["general"]
     words = (hits1(beside["BM25"]["old"]), hits1(beside["BM25"]["new"]))
     both = (hits1(fused["old"]), hits1(fused["new"]))
-    beats = both[0] > words[0] and both[1] > words[1]
+    alone = next((point.old, point.new) for point in general if point.key == TUNED)
+    beats = [
+        name
+        for name, other in (("words alone", words), ("the learned score alone", alone))
+        if both[0] > other[0] and both[1] > other[1]
+    ]
     return (
         f"Of the paper's form's {len(paper)} points {dominated(paper, general)} have a point of the general form that "
         f"is no worse on either side; of the general form's {len(general)}, {dominated(general, paper)} have one of "
         "the paper's form. Points are shown on test queries and chosen by validation queries.",
         f"With the lexical score fused in (weight {DEFAULT_FUSION:g}, not tuned) the general form has "
-        f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {words[0]:.1f}/{words[1]:.1f}: the sum "
-        + ("beats words alone on both sides." if beats else "does not beat words alone on both sides here."),
+        f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {words[0]:.1f}/{words[1]:.1f}, the learned score "
+        f"alone {alone[0]:.1f}/{alone[1]:.1f}: on both sides the sum beats {' and '.join(beats) or 'neither'}.",
     )
 
 

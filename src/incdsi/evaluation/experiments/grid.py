@@ -67,6 +67,12 @@ def level(study: Study) -> float:
     return hits1(retrained(study)["val"]["old"]) - OLD_WITHIN
 
 
+def chosen_by(study: Study) -> str:
+    """How many validation queries choose a point."""
+    val = retrained(study)["val"]
+    return f"{len(val['old']):,} validation queries of old and {len(val['new']):,} of new documents choose"
+
+
 def keeping_the_old(points: list[Point], level: float) -> Point | None:
     """The best point for new documents of those that keep this level of old ones, by validation queries alone."""
     kept = [point for point in points if point.val_old >= level]

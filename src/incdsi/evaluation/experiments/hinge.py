@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incdsi.evaluation.experiments.comparing import compared, duration, interval, unique
+from incdsi.evaluation.experiments.comparing import compared, duration, interval, unique, worse
 from incdsi.evaluation.experiments.incremental import Incremental
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
@@ -40,15 +40,17 @@ def section(study: Study) -> Section:
         for solver, piece in pieces.items()
     )
     count, ratio = pieces["ours"]["added"], each["lbfgs-plain"] / each["lbfgs"]
+    failed = worse(pieces["lbfgs-plain"], pieces["lbfgs"], "new")
     text = (
         f"The paper's form, {count:,} new documents. With its solver the plain hinge took {ratio:.1f} times as long as "
-        f"the squared one (the paper: {CLAIMED}); our solver is for the squared hinge only and took "
-        f"{each['lbfgs'] / each['ours']:,.0f} times less than the paper's. "
-        "The weights are those tuned for the squared hinge; the plain one may want others."
+        f"the squared one (the paper: {CLAIMED}); our solver is for the squared hinge only: the paper's took "
+        f"{each['lbfgs'] / each['ours']:,.1f} times as long. "
+        "The weights are those tuned for the squared hinge"
+        + (", and with them the plain one finds fewer new documents, so its time is not comparable." if failed else ".")
     )
     against = (
         ()
-        if ratio > 1.0
+        if ratio > 1.0 or failed
         else (f"The plain hinge is slower than the squared one: not here, it took {ratio:.1f} times as long.",)
     )
     columns = ("loss", "H@1 old", "H@1 new", "a document", "faster than plain")

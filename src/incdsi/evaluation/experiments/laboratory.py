@@ -106,9 +106,8 @@ def _summary(study: Study) -> tuple[str, ...]:
     return (
         f"An index of {len(split.initial):,} documents takes {len(split.new):,} new ones. How far is each way of "
         "adding them from retraining on everything, on old and on new documents, and how many times faster is it? "
-        f"Weights were tuned on {len(split.tuning):,} other documents and on validation queries; test queries "
-        "serve the figures below and choose nothing. All figures are percentages; every sentence is made from the "
-        "figures.",
+        "Validation queries choose weights and points; test queries serve the figures below and choose nothing. "
+        "All figures are percentages; every sentence is made from the figures.",
     )
 
 

@@ -62,7 +62,7 @@ def dpr(study: Study, progress: Progress) -> DPR:
     """The dual encoder with the study's budget."""
     chosen = study.settings
     budget = DPRSettings(
-        epochs=chosen.dpr_epochs, seconds=chosen.dpr_seconds, towers=chosen.dpr_towers, seed=chosen.seed
+        epochs=chosen.dpr_epochs, queries=chosen.dpr_queries, towers=chosen.dpr_towers, seed=chosen.seed
     )
     return DPR(base_encoder(study), budget, progress=progress)
 

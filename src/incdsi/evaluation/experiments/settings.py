@@ -15,7 +15,7 @@ class StudySettings:
     `documents` draws so many of the collection (0: all). `encoder` names a model (none: the default one).
     `additions` are the numbers of new documents the main table stops at, beside all of them. `orders` random
     orders make the curves. `trials` tune each form.
-    `finetuned` says whether DPR and DSI-Scratch run; DPR learns for at most `dpr_epochs` and `dpr_seconds`,
+    `finetuned` says whether DPR and DSI-Scratch run; DPR learns for `dpr_epochs` on at most `dpr_queries`,
     DSI-Scratch for `scratch_epochs` on at most `scratch_queries`. `slow_documents` bounds what the paper's solver
     is given. `marks` are the shares of all documents at which the long stream is judged.
     """
@@ -26,11 +26,11 @@ class StudySettings:
     additions: tuple[int, ...] = (10, 100)
     orders: int = 5
     trials: int = 30
-    frozen_epochs: int = 4
+    frozen_epochs: int = 8
     further_epochs: int = 2
     finetuned: bool = True
     dpr_epochs: int = 1
-    dpr_seconds: float = 300.0
+    dpr_queries: int = 8_000
     dpr_towers: Towers = "query"
     scratch_epochs: int = 2
     scratch_queries: int = 8_000
@@ -51,7 +51,7 @@ class StudySettings:
 
 
 # An hour on two cores, embedding included.
-SQUAD = StudySettings(trials=24, dpr_seconds=200.0, scratch_queries=5_000, hinge_documents=60)
+SQUAD = StudySettings(trials=24, scratch_queries=5_000, hinge_documents=60)
 # Most documents there have generated queries only, and the encoder has seen the natural ones.
 NQ_PASSAGES = StudySettings(finetuned=False, trials=12, marks=(0.1, 0.5, 1.0))
 # The paper's own sets: more additions, and no bound on what its solver is given.
@@ -59,7 +59,7 @@ PAPER = StudySettings(
     additions=(10, 100, 1_000, 10_000),
     orders=10,
     trials=50,
-    dpr_seconds=float("1e9"),
+    dpr_queries=10**9,
     dpr_epochs=5,
     dpr_towers="both",
     scratch_epochs=10,
@@ -74,7 +74,7 @@ SMALL = StudySettings(
     trials=6,
     frozen_epochs=2,
     further_epochs=1,
-    dpr_seconds=3.0,
+    dpr_queries=128,
     scratch_epochs=1,
     scratch_queries=64,
     slow_documents=40,

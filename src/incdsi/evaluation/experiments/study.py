@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,12 @@ class Study:
 
     def __init__(self, data: Embedded, split: Split, settings: StudySettings, out: Path | str) -> None:
         self.data, self.split, self.settings = data, split, settings
-        about = {"dataset": data.collection.name, "collection": data.collection.digest, **asdict(settings)}
+        about = {
+            "dataset": data.collection.name,
+            "collection": data.collection.digest,
+            "incdsi": metadata.version("incdsi"),
+            **asdict(settings),
+        }
         self.pieces = Pieces(out, {**about, "split_seed": split.seed, "encoder": data.encoder.fingerprint})
         self.split.write(self.pieces.folder / "split")
 

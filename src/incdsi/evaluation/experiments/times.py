@@ -35,7 +35,8 @@ def section(study: Study) -> Section:
         title=TITLE,
         paragraphs=(
             "`with embedding` adds what it cost to embed the new documents and the queries a method uses, as measured "
-            "when they were embedded; query generation (sentences) is below a millisecond a document.",
+            "when they were embedded, but not query generation "
+            f"({1000 * study.data.seconds.get('generate', 0.0) / len(study.data.documents):.1f} ms a document).",
         ),
         figures=(Figure(name="times", caption=caption, panels=(panel,)),),
         tables=(_table(study, adding, count),),

@@ -6,7 +6,7 @@ from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
 from incdsi.evaluation.experiments.weights import from_json, to_json
 from incdsi.evaluation.streams import Form
-from incdsi.evaluation.tuning import BETA, Rehearsal, f_beta, tune
+from incdsi.evaluation.tuning import BETA, STARTS, Rehearsal, f_beta, tune
 from incdsi.hyperparameters import Hyperparameters
 
 FORMS: tuple[Form, ...] = ("paper", "general")
@@ -29,6 +29,16 @@ def chosen_by(study: Study, form: Form, beta: float) -> Hyperparameters:
     return from_json(best["weights"])
 
 
+def rehearsed(study: Study) -> str:
+    """By how much the weights were chosen."""
+    piece = study.piece("tuned/general")
+    return (
+        f"Weights were chosen in {len(piece['trials'])} rehearsals a form, each of {piece['added']:,} additions: the "
+        f"{len(study.split.tuning):,} tuning documents and initial ones in the place of new ones, judged by "
+        f"{piece['queries']:,} of their validation queries and all of the others'."
+    )
+
+
 def _task(study: Study, form: Form) -> Task:
     def run(progress: Progress) -> Piece:
         data, split = study.data, study.split
@@ -41,6 +51,7 @@ def _task(study: Study, form: Form) -> Task:
             trials=study.settings.trials,
             seed=study.settings.seed,
             journal=study.pieces.path(f"tuned/{form}", "journal"),
+            starts=STARTS[form][:1],  # BOLD was found on squad_plus: a study must find its own
             progress=progress,
         )
         trials = [
