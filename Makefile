@@ -58,9 +58,9 @@ bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chro
 bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
 	$(BIN)/python -m benchmarks.server
 
-repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in docs/results/
-	$(BIN)/incdsi repro squad --out docs/results/squad
-	$(BIN)/incdsi repro nq-passages --out docs/results/nq-passages
+repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in report-squad and report-nq-passages
+	$(BIN)/incdsi repro squad
+	$(BIN)/incdsi repro nq-passages
 
 $(VENV)/.peers: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch faiss-cpu chromadb

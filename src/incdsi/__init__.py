@@ -1,6 +1,11 @@
 """incdsi: a learned search index that takes a new document in milliseconds."""
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# Before numpy is first imported: threads of its linear algebra that have nothing to do would otherwise spin for
+# 25 ms and take the cores from the encoder. See docs/decisions/0006.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 from incdsi.documents import Addition, Document, Hit, Query
 from incdsi.errors import IncDSIError

@@ -37,7 +37,7 @@ def after(state: State, changes: list[Change]) -> State:
         if verb == "delete":
             del new[id]
         elif verb == "teach":
-            new[id][1].append(value[0])
+            new[id][1] += [value[0]] if value[0] not in new[id][1] else []  # once is enough for an index too
         elif id in new:
             new[id][0] = value[0]
         else:

@@ -92,7 +92,7 @@ def test_adopting_an_encoder_places_everything_anew_under_it(index: Index, tmp_p
     texts = {id: [q[:4] for q in entry[3]] for id, entry in stored(index).items()}
     version = index.version
     index.adopt(other, lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (12, 12)
+    assert seen[-1] == (24, 24)  # two sweeps
     assert index.version > version
     assert {id: [q[:4] for q in entry[3]] for id, entry in stored(index).items()} == texts
     assert ids(index, "zebra crossing at dawn", 1, mode="learned") == ["d5"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from incdsi.errors import InvalidFile
 
@@ -47,6 +48,11 @@ def write_lines(path: Path | str, lines: Iterable[str]) -> int:
     finally:
         beside.unlink(missing_ok=True)
     return written
+
+
+def spaceless(name: str) -> str:
+    """The id itself or, where it has spaces, percent-encoded."""
+    return name if name.split() == [name] else quote(name)
 
 
 def one_word(name: str) -> str:

@@ -83,20 +83,35 @@ def resolve(
     how: Hyperparameters,
     method: Method,
     progress: Callable[[int], None] | None = None,
+    *,
+    sweeps: int = 1,
+    begun: bool = False,
 ) -> tuple[Live, list[Record]]:
-    """All documents placed anew, one after another from nothing, in the order of their rows."""
+    """All documents placed anew, one after another, in the order of their rows.
+
+    The first of the `sweeps` places them from nothing; in every other one, and in all when the placing has `begun`
+    with the records as they are, each sees all others, those after it too.
+    """
     live = Live(dimension, preserve)
+    if begun:
+        live.put(records)
     placed: list[Record] = []
-    for drafts in _batches([Draft.of(record) for record in records]):
-        if len(drafts) == 1:
-            results = [place_again(live, drafts[0], how, method, live_already=False)]
-        else:
-            results = place(live, drafts, how, method)
-        batch = [result.knowing([draft.row for draft in drafts]) for result in results]
-        live.put(batch)
-        placed += batch
-        if progress is not None:
-            progress(len(batch))
+    for number in range(sweeps):
+        placed = []
+        for drafts in _batches([Draft.of(record) for record in records]):
+            rows = [draft.row for draft in drafts]
+            if begun or number:
+                live.remove(rows)
+            if len(drafts) == 1:
+                results = [place_again(live, drafts[0], how, method, live_already=False)]
+            else:
+                results = place(live, drafts, how, method)
+            batch = [result.knowing(rows) for result in results]
+            live.put(batch)
+            placed += batch
+            if progress is not None:
+                progress(len(batch))
+        live = live.compacted()
     return live, placed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from incdsi.rows.products import Floats, Screen, row_lengths
 from incdsi.rows.table import Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
-SAMPLE = 4  # every fourth row of the first block tells where the nearest rows begin
+SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
 
 
 class PreserveTable:
@@ -91,38 +92,50 @@ class Ceilings:
         with np.errstate(over="ignore"):
             self._per_length = (1.0 / lengths).astype(np.float32)[:, None]
             self._reach = (ceilings[:, None] * self._per_length).astype(np.float32)
+        self._alive = np.flatnonzero(np.isfinite(ceilings))  # others have no ceiling: nobody can violate them
 
     def __len__(self) -> int:
         return len(self._ceilings)
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         """For each vector (b, h) at most `limit` rows, those nearest to violation."""
-        if len(self) <= limit:
-            everything = np.arange(len(self))
-            found = self._listed(everything, np.inf)
-            return [found] * len(vectors)
+        if len(self._alive) <= limit:
+            return [self._listed(self._alive, np.inf)] * len(vectors)
         result: list[Nearest] = []
         for start in range(0, len(vectors), COLUMNS):
             result += self._nearest(vectors[start : start + COLUMNS], limit)
         return result
 
     def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        thresholds: Floats | None = None
+        narrow = vectors.astype(np.float32)
+        thresholds = self._thresholds(narrow, limit / len(self._alive))
         rows, columns, slacks = [], [], []
-        for start, slack in self._slack(vectors.astype(np.float32)):
-            if thresholds is None:
-                thresholds = _quantile(slack, limit / len(self))
+        for start, slack in self._slack(narrow):
             row, column = np.divmod(np.flatnonzero(slack <= thresholds), slack.shape[1])  # much faster than nonzero
             rows.append(row + start)
             columns.append(column)
             slacks.append(slack[row, column])
-        assert thresholds is not None
-        finite = np.where(np.isfinite(thresholds), thresholds, 0.0)  # rows without a ceiling leave no doubt
+        finite = np.where(np.isfinite(thresholds), thresholds, 0.0)  # rows nobody reaches leave no doubt
         doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(finite))
         found = _Found(np.concatenate(rows), np.concatenate(columns), np.concatenate(slacks))
         return [
             self._listed(*found.of(column, limit, thresholds[column], doubts[column])) for column in range(len(vectors))
         ]
+
+    def _thresholds(self, vectors: Floats, fraction: float) -> Floats:
+        """By vector, a slack that about this fraction of the rows is below, judged by a sample of them."""
+        sample = self._sample
+        slack = self._reach[sample] - self._per_length[sample] * (self._sampled @ vectors.T)
+        place = min(int(fraction * len(sample)) + 1, len(sample) - 1)
+        return np.asarray(np.partition(slack, place, axis=0)[place])
+
+    @cached_property
+    def _sample(self) -> NDArray[np.intp]:
+        return self._alive[:: -(-len(self._alive) // SAMPLE)]
+
+    @cached_property
+    def _sampled(self) -> Floats:
+        return self._rows.gather(self._sample)
 
     def _slack(self, vectors: Floats) -> Iterator[tuple[int, Floats]]:
         """By block, how far each vector may move before each row is violated: (r, b)."""
@@ -156,10 +169,3 @@ class _Found:
             return rows, float(threshold - doubt)
         order = np.argpartition(slacks, limit)
         return np.sort(rows[order[:limit]]), float(slacks[order[limit]] - doubt)
-
-
-def _quantile(slack: Floats, fraction: float) -> Floats:
-    """By vector, a slack that about this fraction of the rows is below, judged by a sample of them."""
-    sample = slack[::SAMPLE]
-    place = min(int(fraction * len(sample)) + 1, len(sample) - 1)
-    return np.asarray(np.partition(sample, place, axis=0)[place])

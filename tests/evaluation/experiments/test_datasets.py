@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from incdsi.documents import Document
 from incdsi.errors import InvalidInput
-from incdsi.evaluation.experiments.datasets import BESIDE, Given, read_dataset, settings_for
+from incdsi.evaluation.collection import Collection
+from incdsi.evaluation.experiments.datasets import BESIDE, Dataset, Given, embedded, read_dataset, settings_for
 from incdsi.evaluation.experiments.settings import NQ_PASSAGES, PAPER, SQUAD
+from tests.evaluation.experiments.study_problems import collection
+from tests.evaluation.test_embedded import HashEncoder
 
 ROOT = Path(__file__).parents[3]
 
@@ -67,6 +71,13 @@ def test_each_dataset_has_its_size() -> None:
     assert settings_for("nq-passages") == NQ_PASSAGES
     assert settings_for("nq320k") == PAPER
     assert settings_for("anything else") == SQUAD
+
+
+def test_a_collection_without_any_text_is_refused() -> None:
+    made = collection()
+    bare = Collection(name="bare", documents=[Document(id=one.id, text="") for one in made.documents], queries=made.queries)
+    with pytest.raises(InvalidInput, match="expected documents with texts, found none in bare"):
+        embedded(Dataset(collection=bare), HashEncoder())
 
 
 def test_given_queries_are_handed_out(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import pytest
 
@@ -47,6 +48,19 @@ def test_every_table_and_figure_is_a_file_too(finished: Finished) -> None:
         for figure in section.figures:
             assert (folder / "figures" / f"{figure.name}.svg").read_bytes().startswith(b"<?xml")
             assert (folder / "figures" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("method", [GENERAL, RETRAINING, "dense"])
+@pytest.mark.parametrize("group", ["old", "new"])
+def test_the_runs_and_qrels_give_others_the_figures_of_the_report(finished: Finished, method: str, group: str) -> None:
+    folder = finished.page.parent
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "split" / f"qrels-{group}.txt")))
+    run = list(ir_measures.read_trec_run(str(folder / "runs" / f"{method}.run")))
+    found = ir_measures.calc_aggregate([ir_measures.Success @ 1, ir_measures.RR @ 10], qrels, run)
+    ranks = finished.study.piece(main_table.name_of(method, finished.study.additions[-1]))["ranks"][group]
+    assert len(qrels) == len(ranks)
+    assert 100 * found[ir_measures.Success @ 1] == pytest.approx(hits1(ranks))
+    assert 100 * found[ir_measures.RR @ 10] == pytest.approx(scores_of(ranks).mean("MRR@10"))
 
 
 def test_progress_counts_up_to_its_total(finished: Finished) -> None:

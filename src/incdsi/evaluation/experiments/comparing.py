@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from incdsi.baselines.protocol import Method, Part
-from incdsi.evaluation.experiments.judging import judged, scores_of
+from incdsi.evaluation.experiments.judging import judged, scores_of, searched, standing
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
 from incdsi.evaluation.metrics import compare
@@ -16,18 +16,30 @@ Make = Callable[[Progress], Method]
 
 
 def compared(
-    study: Study, name: str, make: Make, new: Callable[[], Part], *, seconds: float, validation: bool = False
+    study: Study,
+    name: str,
+    make: Make,
+    new: Callable[[], Part],
+    *,
+    seconds: float,
+    validation: bool = False,
+    run_as: str | None = None,
 ) -> Task:
     """The task that adds these documents by this method and keeps the ranks of old and new test queries.
 
-    With `validation` it keeps those of the validation queries too, under `val`.
+    With `validation` it keeps those of the validation queries too, under `val`. `run_as` names the TREC run it
+    writes.
     """
 
     def run(progress: Progress) -> Piece:
         method, part = make(progress), new()
         method.fit(study.initial)
         method.add(part)
-        piece: Piece = {"added": len(part), "ranks": judged(method, study.groups(len(part)))}
+        groups = study.groups(len(part))
+        found = searched(method, groups)
+        if run_as is not None:
+            study.write_run(run_as, found)
+        piece: Piece = {"added": len(part), "ranks": standing(found, groups)}
         if validation:
             piece["val"] = judged(method, study.groups(len(part), validation=True))
         return {**piece, "seconds": dict(method.seconds)}

@@ -36,8 +36,18 @@ def decoded(text: str) -> NDArray[np.intp]:
 
 def judged(method: Method, groups: Mapping[str, Questions]) -> dict[str, str]:
     """What the method's search reaches on each group of queries, encoded."""
+    return standing(searched(method, groups), groups)
+
+
+def searched(method: Method, groups: Mapping[str, Questions]) -> dict[str, Ranked]:
+    """What the method finds for each group of queries that has any."""
+    return {name: method.search(queries, LOOK) for name, queries in groups.items() if len(queries)}
+
+
+def standing(found: Mapping[str, Ranked], groups: Mapping[str, Questions]) -> dict[str, str]:
+    """The ranks of the right documents in what was found, encoded."""
     return {
-        name: encoded(own_ranks(method.search(queries, LOOK), queries.owners)) if len(queries) else ""
+        name: encoded(own_ranks(found[name], queries.owners)) if name in found else ""
         for name, queries in groups.items()
     }
 

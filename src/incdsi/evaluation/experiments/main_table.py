@@ -64,6 +64,7 @@ def task_of(study: Study, method: str, count: int) -> Task:
         lambda: study.new.first(count),
         seconds=_seconds(study, method, count),
         validation=method == RETRAINING,
+        run_as=method if count == study.additions[-1] else None,
     )
 
 

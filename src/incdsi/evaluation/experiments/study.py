@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from importlib import metadata
@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.baselines.classification import trained
-from incdsi.baselines.protocol import Floats, Part, Questions, joined, moved_to
+from incdsi.baselines.protocol import Floats, Part, Questions, Ranked, joined, moved_to
 from incdsi.evaluation import embedded as kept
 from incdsi.evaluation.embedded import Embedded
 from incdsi.evaluation.experiments.incremental import grouped
+from incdsi.evaluation.experiments.judging import DEPTH
 from incdsi.evaluation.experiments.settings import StudySettings
 from incdsi.evaluation.experiments.tasks import Piece, Pieces, Progress, Task
 from incdsi.evaluation.splits import Split
 from incdsi.evaluation.streams import Form, State
+from incdsi.evaluation.trec import qrels_lines, run_lines, spaceless, write_lines
 from incdsi.training.settings import FrozenSettings, Start
 
 Places = NDArray[np.intp]
@@ -42,6 +44,7 @@ class Study:
         }
         self.pieces = Pieces(out, {**about, "split_seed": split.seed, "encoder": data.encoder.fingerprint})
         self.split.write(self.pieces.folder / "split")
+        self._write_qrels()
 
     # Documents and queries
 
@@ -106,6 +109,40 @@ class Study:
 
     def _owned(self, questions: Questions, places: Places) -> Questions:
         return questions.among(moved_to(places, len(self.data.documents)))
+
+    # TREC's files
+
+    def write_run(self, method: str, found: Mapping[str, Ranked]) -> None:
+        """What a method found for the test queries of all old and new documents, DEPTH documents a query."""
+        documents = [spaceless(id) for id in (*self.split.initial, *self.split.new)]
+        run = {
+            spaceless(query): {
+                documents[place]: float(score)
+                for place, score in zip(positions[:DEPTH].tolist(), scores[:DEPTH].tolist(), strict=True)
+                if place >= 0
+            }
+            for group, ranked in found.items()
+            for query, positions, scores in zip(self._tested[group], ranked.positions, ranked.scores, strict=True)
+        }
+        tag = method.replace(" ", "-")
+        folder = self.pieces.folder / "runs"
+        folder.mkdir(exist_ok=True)
+        write_lines(folder / f"{tag}.run", run_lines(run, tag))
+
+    @cached_property
+    def _tested(self) -> dict[str, list[str]]:
+        """The ids of the test queries of old and of new documents, in the order of `groups`."""
+        owner = {query.id: query.document_id for query in self.data.collection.queries}
+        old, new = set(self.split.initial), set(self.split.new)
+        return {
+            name: [id for id in self.split.test if owner[id] in some] for name, some in (("old", old), ("new", new))
+        }
+
+    def _write_qrels(self) -> None:
+        owner = {query.id: query.document_id for query in self.data.collection.queries}
+        for name, ids in self._tested.items():
+            lines = qrels_lines({spaceless(id): {spaceless(owner[id]): 1} for id in ids})
+            write_lines(self.pieces.folder / "split" / f"qrels-{name}.txt", lines)
 
     # The initial model
 
