@@ -98,7 +98,7 @@ def fastest_screen(width: int) -> Screen:
 @functools.cache
 def _bfloat16_pays() -> bool:
     # Importing torch takes seconds: only where the processor has something to gain.
-    if not _multiplies_bfloat16() or importlib.util.find_spec("torch") is None:
+    if not multiplies_bfloat16() or importlib.util.find_spec("torch") is None:
         return False
     rows = np.ones((2048, 256), dtype=np.float32)
     vectors = np.ones((32, 256), dtype=np.float32)
@@ -106,7 +106,8 @@ def _bfloat16_pays() -> bool:
     return _seconds(Bfloat16(256), rows, vectors) < 0.5 * _seconds(Float32(256), rows, vectors)
 
 
-def _multiplies_bfloat16() -> bool:
+def multiplies_bfloat16() -> bool:
+    """Whether the processor has units for it."""
     processor = Path("/proc/cpuinfo")
     return processor.exists() and any(unit in processor.read_text() for unit in ("amx_bf16", "avx512_bf16"))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from accelerate.utils import DistributedDataParallelKwargs
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from incdsi.rows.products import multiplies_bfloat16
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.checkpoints import Checkpoints, optimizer_tensors, restore_optimizer, under
 from incdsi.training.loop import Outcome, run
@@ -201,7 +203,14 @@ def _alike(share: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
 def _accelerator() -> Any:
     """All devices the launcher gave; a pooling layer the model never uses must not stall the processes."""
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=True)]
-    return Accelerator(cpu=not torch.cuda.is_available(), kwargs_handlers=handlers)
+    return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=_precision(), kwargs_handlers=handlers)
+
+
+def _precision() -> str:
+    """What the launcher says; without a word, bfloat16 where the device has units for it."""
+    on_gpu = torch.cuda.is_available()
+    has_units = torch.cuda.is_bf16_supported() if on_gpu else multiplies_bfloat16()
+    return os.environ.get("ACCELERATE_MIXED_PRECISION") or ("bf16" if has_units else "no")
 
 
 def _optimizer(model: QueryClassifier, settings: FinetuneSettings) -> torch.optim.Optimizer:

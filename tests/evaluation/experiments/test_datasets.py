@@ -75,7 +75,8 @@ def test_each_dataset_has_its_size() -> None:
 
 def test_a_collection_without_any_text_is_refused() -> None:
     made = collection()
-    bare = Collection(name="bare", documents=[Document(id=one.id, text="") for one in made.documents], queries=made.queries)
+    documents = [Document(id=document.id, text="") for document in made.documents]
+    bare = Collection(name="bare", documents=documents, queries=made.queries)
     with pytest.raises(InvalidInput, match="expected documents with texts, found none in bare"):
         embedded(Dataset(collection=bare), HashEncoder())
 

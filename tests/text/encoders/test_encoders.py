@@ -136,8 +136,11 @@ def test_encoding_leaves_a_model_in_training_in_training(torch_encoder: TorchEnc
 
 
 @pytest.mark.usefixtures("graph_at_hand")
-def test_int8_is_another_function_with_its_loss_recorded(torch_encoder: TorchEncoder, tmp_path: Path) -> None:
+def test_int8_is_another_function_with_its_loss_recorded_and_told(
+    torch_encoder: TorchEncoder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     small = export_onnx(torch_encoder, tmp_path / "int8", quantise=True)
+    assert f"{small.manifest.agreement['lowest']:.3f} at worst" in caplog.text
     assert small.fingerprint != torch_encoder.fingerprint
     assert small.manifest.precision == "int8"
     expected = cosines(torch_encoder.encode(SAMPLES), small.encode(SAMPLES))
