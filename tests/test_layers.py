@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,13 @@ def test_importing_incdsi_does_not_import_torch():
     rooms = "incdsi, incdsi.solver, incdsi.rows"
     code = f"import sys, {rooms}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "16"), ("26", "26")])
+def test_blas_is_told_not_to_spin_before_numpy_is_there_unless_the_user_has_spoken(given, expected):
+    script = "import sys, incdsi, os; print('numpy' in sys.modules, os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    if given is not None:
+        environment["OPENBLAS_THREAD_TIMEOUT"] = given
+    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", expected]
