@@ -32,7 +32,11 @@ def test_metadata_cannot_be_changed_from_outside():
         ({"id": "a", "text": "x", "title": 3}, "expected title to be a string, found int"),
         ({"id": "a", "text": "x", "metadata": {"tags": ["b"]}}, "expected metadata 'tags' to be a string, number"),
         ({"id": "a", "text": "x", "metadata": {1: "b"}}, "expected metadata names as strings"),
-        ({"id": "a", "text": "x", "metadata": {"n": float("nan")}}, "expected metadata 'n' to be finite"),
+        (
+            {"id": "a", "text": "x", "metadata": {"n": float("nan")}},
+            "metadata 'n': expected a finite number, found nan",
+        ),
+        ({"id": "a", "text": "x", "metadata": {"n": 2**63}}, "metadata 'n': expected an integer of at most 64 bits"),
         ({"id": "a", "text": "x", "metadata": [1]}, "expected metadata to be a mapping"),
     ],
 )

@@ -144,7 +144,10 @@ BAD = {
     "not UTF-8": (b'{"id": "a", "text": "\xff"}', "expected UTF-8, found byte 0xff at 21"),
     "half a character": (b'{"id": "a", "text": "\\ud800"}', "expected text to be UTF-8 text"),
     "NaN": (b'{"id": "a", "text": "x", "n": NaN}', "expected finite numbers, found NaN"),
-    "70 bits": (b'{"id": "a", "text": "x", "n": 1180591620717411303424}', "expected metadata 'n' of at most 64 bits"),
+    "70 bits": (
+        b'{"id": "a", "text": "x", "n": 1180591620717411303424}',
+        "metadata 'n': expected an integer of at most 64 bits",
+    ),
     "infinity": (b'{"id": "a", "text": "x", "n": 1e999}', "expected metadata 'n' to be a finite number, found inf"),
     "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": [1]}}', "expected metadata 'k' to be a string"),
     "metadata as list": (b'{"id": "a", "text": "x", "metadata": [1]}', "expected metadata to be an object"),

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from incdsi.errors import InvalidDocument
 
 MetadataValue = str | int | float | bool | None
-INT64_LIMIT = 2**63  # a whole number in metadata is below this, and at least its negative
+INT64_LIMIT = 2**63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,13 @@ def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[st
                 f"document {document_id!r}: expected metadata {key!r} to be a string, number, boolean or null, "
                 f"found {type(value).__name__}; flatten it first"
             )
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InvalidDocument(f"document {document_id!r}: expected metadata {key!r} to be finite, found {value}")
+        check_number(value, f"document {document_id!r}: metadata {key!r}")
     return dict(metadata)
+
+
+def check_number(value: object, name: str) -> None:
+    """Refuses whole numbers beyond 64 bits, infinities and NaN, which no store holds exactly."""
+    if isinstance(value, int) and not -INT64_LIMIT <= value < INT64_LIMIT:
+        raise InvalidDocument(f"{name}: expected an integer of at most 64 bits, found {value!r:.60}; store it as text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidDocument(f"{name}: expected a finite number, found {value}; use null or text")

@@ -32,10 +32,11 @@ def append(path: Path, row: object) -> int:
     return text.count("\n") + 1
 
 
-def refused(read: Callable[[], object], path: Path, line: int | None, words: str) -> None:
+def refused(read: Callable[[], object], words: str) -> tuple[str, int | None]:
+    """The file and line that are named when it is refused with these words."""
     with pytest.raises(InvalidFile, match=re.escape(words)) as found:
         read()
-    assert (str(found.value.path), found.value.line) == (str(path), line)
+    return str(found.value.path), found.value.line
 
 
 class TestOurs:
@@ -75,16 +76,16 @@ class TestOurs:
             write_text(tmp_path / f"{name}.jsonl", gzip.decompress(packed.read_bytes()).decode())
             packed.unlink()
         line = append(tmp_path / file, row)
-        refused(lambda: read_jsonl(tmp_path), tmp_path / file, line, words)
+        assert refused(lambda: read_jsonl(tmp_path), words) == (str(tmp_path / file), line)
 
     def test_an_empty_split_is_refused(self, tmp_path: Path) -> None:
         samples.ours(tmp_path)
         rows = ({"id": f"q{i}", "text": "w", "doc_id": f"d{i}", "split": "train"} for i in range(3))
         queries = write_jsonl(tmp_path / "queries.jsonl.gz", rows)
-        refused(lambda: read_jsonl(tmp_path), queries, None, "at least one query in split 'test'")
+        assert refused(lambda: read_jsonl(tmp_path), "at least one query in split 'test'") == (str(queries), None)
 
     def test_a_folder_without_the_files_is_refused(self, tmp_path: Path) -> None:
-        refused(lambda: read_jsonl(tmp_path), tmp_path, None, "expected docs.jsonl in this folder")
+        assert refused(lambda: read_jsonl(tmp_path), "expected docs.jsonl in this folder") == (str(tmp_path), None)
 
     @pytest.mark.skipif(not SHARED.is_dir(), reason="the real sets are not at hand")
     def test_a_real_set_is_read_whole(self) -> None:
@@ -125,13 +126,13 @@ class TestBeir:
     )
     def test_a_bad_line_is_refused(self, tmp_path: Path, file: str, row: object, words: str) -> None:
         line = append(samples.beir(tmp_path) / file, row)
-        refused(lambda: read_beir(tmp_path), tmp_path / file, line, words)
+        assert refused(lambda: read_beir(tmp_path), words) == (str(tmp_path / file), line)
 
     def test_an_empty_split_is_refused(self, tmp_path: Path) -> None:
         path = write_text(samples.beir(tmp_path) / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\n")
-        refused(lambda: read_beir(tmp_path), path, None, "at least one judgement above zero")
+        assert refused(lambda: read_beir(tmp_path), "at least one judgement above zero") == (str(path), None)
         path.unlink()
-        refused(lambda: read_beir(tmp_path), path.parent, None, "expected test.tsv")
+        assert refused(lambda: read_beir(tmp_path), "expected test.tsv") == (str(path.parent), None)
 
 
 class TestNaturalQuestions:
@@ -175,14 +176,20 @@ class TestNaturalQuestions:
         rows = [samples.nq_row(1, "dev", 5000), {**samples.nq_row(2, "dev", 5001), **change}]
         (tmp_path / "v1.0-simplified_nq-dev-all.jsonl.gz").unlink()
         path = write_jsonl(tmp_path / "nq-dev.jsonl", rows)
-        refused(lambda: read_natural_questions(tmp_path), path, 2, words)
+        assert refused(lambda: read_natural_questions(tmp_path), words) == (str(path), 2)
 
     def test_a_missing_or_empty_file_is_refused(self, tmp_path: Path) -> None:
         samples.natural_questions(tmp_path)
         write_text(tmp_path / "v1.0-simplified_nq-dev-all.jsonl.gz", "")
-        refused(lambda: read_natural_questions(tmp_path), tmp_path, None, "at least one query in split 'test'")
+        assert refused(lambda: read_natural_questions(tmp_path), "at least one query in split 'test'") == (
+            str(tmp_path),
+            None,
+        )
         (tmp_path / "v1.0-simplified_nq-dev-all.jsonl.gz").unlink()
-        refused(lambda: read_natural_questions(tmp_path), tmp_path, None, "expected a file *dev*.jsonl*")
+        assert refused(lambda: read_natural_questions(tmp_path), "expected a file *dev*.jsonl*") == (
+            str(tmp_path),
+            None,
+        )
 
 
 class TestMSMarco:
@@ -230,11 +237,14 @@ class TestMSMarco:
         self, tmp_path: Path, registered: tuple[str, str], row: str, words: str
     ) -> None:
         write_text(tmp_path / "train-qrels.tsv.gz", f"100 0 D0 1\n{row}\n")
-        refused(lambda: read_msmarco(*registered), Path(f"{registered[0]} qrels"), 2, words)
+        assert refused(lambda: read_msmarco(*registered), words) == (str(Path(f"{registered[0]} qrels")), 2)
 
     def test_an_unknown_dataset_is_refused(self) -> None:
         pytest.importorskip("ir_datasets")
-        refused(lambda: read_msmarco("msmarco-nothing/train"), Path("msmarco-nothing/train"), None, "no such name")
+        assert refused(lambda: read_msmarco("msmarco-nothing/train"), "no such name") == (
+            str(Path("msmarco-nothing/train")),
+            None,
+        )
 
 
 class TestReleased:
@@ -278,24 +288,27 @@ class TestReleased:
     )
     def test_a_bad_line_is_refused(self, tmp_path: Path, file: str, row: object, words: str) -> None:
         line = append(samples.released(tmp_path) / file, row)
-        refused(lambda: read_released(tmp_path), tmp_path / file, line, words)
+        assert refused(lambda: read_released(tmp_path), words) == (str(tmp_path / file), line)
 
     def test_a_bad_entry_of_an_array_is_refused_with_its_line(self, tmp_path: Path) -> None:
         path = samples.released(tmp_path, array=True) / "new_docs" / "valqueries.json"
         write_text(path, '[{"question": "q",\n  "doc_id": 24},\n\n {"question": "r"}]')
-        refused(lambda: read_released(tmp_path), path, 4, "expected a field 'doc_id'")
+        assert refused(lambda: read_released(tmp_path), "expected a field 'doc_id'") == (str(path), 4)
         write_text(path, '[{"question": "q", "doc_id": 24}, 7]')
-        refused(lambda: read_released(tmp_path), path, 1, "found a int in it")
+        assert refused(lambda: read_released(tmp_path), "found a int in it") == (str(path), 1)
         write_text(path, '[{"question": "q", "doc_id": 24},\n')
-        refused(lambda: read_released(tmp_path), path, 2, "Expecting value")
+        assert refused(lambda: read_released(tmp_path), "Expecting value") == (str(path), 2)
 
     def test_an_empty_split_is_refused(self, tmp_path: Path) -> None:
         path = write_text(samples.released(tmp_path) / "tune_docs" / "testqueries.json", "")
-        refused(lambda: read_released(tmp_path), path, None, "at least one query in split 'test'")
+        assert refused(lambda: read_released(tmp_path), "at least one query in split 'test'") == (str(path), None)
 
     def test_a_pickle_is_never_opened(self, tmp_path: Path) -> None:
         path = samples.released(tmp_path) / "old_docs" / "passages_seen.json"
         path.rename(path.with_suffix(".pkl"))
-        refused(lambda: read_released(tmp_path), path, None, "which can run code")
+        assert refused(lambda: read_released(tmp_path), "which can run code") == (str(path), None)
         path.with_suffix(".pkl").unlink()
-        refused(lambda: read_released(tmp_path), path, None, "expected this file of the released layout")
+        assert refused(lambda: read_released(tmp_path), "expected this file of the released layout") == (
+            str(path),
+            None,
+        )

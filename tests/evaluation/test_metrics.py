@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from incdsi.errors import InvalidFile, InvalidInput
 from incdsi.evaluation.metrics import MEASURES, Scores, apart, bootstrap, compare, score, score_ranks, wilson
@@ -29,6 +30,11 @@ def hits(values: list[int]) -> Scores:
     return score_ranks([f"q{i}" for i in range(len(values))], np.where(np.array(values) == 1, 1, 99))
 
 
+def everywhere(scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The positions of scores that are those of all documents."""
+    return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+
+
 class TestTies:
     def test_a_tie_counts_against_the_right_document(self) -> None:
         scores = np.array([[1.0, 1.0, 0.5], [0.1, 0.2, 0.3], [0.0, 0.0, 0.0]], dtype=np.float32)
@@ -41,7 +47,7 @@ class TestTies:
         owners = np.array([owner for _, owner in rows])
         query_ids = [f"q{i}" for i in range(len(rows))]
         document_ids = [f"d{i}" for i in range(scores.shape[1])]
-        run = run_of(scores, owners, query_ids, document_ids)
+        run = run_of(everywhere(scores), scores, owners, query_ids, document_ids)
         qrels = {query: {document_ids[owner]: 1} for query, owner in zip(query_ids, owners, strict=True)}
         judged, counted = score(run, qrels), score_ranks(query_ids, ranks(scores, owners))
         assert judged.query_ids == counted.query_ids
@@ -50,7 +56,7 @@ class TestTies:
 
     def test_a_run_keeps_the_scores_that_are_not_tied(self) -> None:
         scores = np.array([[0.5, 3.0, 3.0, 1.0]], dtype=np.float32)
-        run = run_of(scores, np.array([1]), ["q"], ["a", "b", "c", "d"], depth=3)
+        run = run_of(everywhere(scores), scores, np.array([1]), ["q"], ["a", "b", "c", "d"], depth=3)
         assert list(run["q"]) == ["c", "b", "d"]
         assert run["q"]["c"] == 3.0 > run["q"]["b"] > 2.999999
         assert run["q"]["d"] == 1.0
@@ -140,7 +146,7 @@ class TestTrecFiles:
         draw = np.random.default_rng(2)
         scores = draw.integers(0, 5, (20, 30)).astype(np.float32)
         owners = draw.integers(0, 30, 20)
-        run = run_of(scores, owners, [f"q{i}" for i in range(20)], [f"d{i}" for i in range(30)])
+        run = run_of(everywhere(scores), scores, owners, [f"q{i}" for i in range(20)], [f"d{i}" for i in range(30)])
         qrels = {f"q{i}": {f"d{owner}": 1} for i, owner in enumerate(owners)}
         assert write_lines(tmp_path / "run.trec", run_lines(run)) == 200
         assert write_lines(tmp_path / "qrels.txt", qrels_lines(qrels)) == 20

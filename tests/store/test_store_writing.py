@@ -155,7 +155,6 @@ def bad(**changes: object) -> Record:
         (bad(queries=(StoredQuery(text="q", embedding=np.ones(4, np.float32), own_score=np.inf),)), "finite own"),
         (bad(queries=(StoredQuery(text="q", embedding=np.ones(4)),)), "float32 query"),
         (bad(document=Document(id="x", text="\ud800")), "surrogate"),
-        (bad(document=Document(id="x", text="", metadata={"n": 2**63})), "64 bits"),
     ],
 )
 def test_what_could_not_come_back_equal_is_refused(store: Store, record: Record, says: str) -> None:

@@ -92,7 +92,7 @@ def restore(
     from incdsi.store import Store
 
     with progress("copying", hidden=as_json or quiet) as report:
-        Store.restore(source, index, check=lambda folder: open_index(folder).close(), progress=report)
+        Store.restore(source, index, check=_problems_opening, progress=report)
     with open_index(index) as opened:
         documents = len(opened)
     emit({"index": str(index), "documents": documents}) if as_json else show(
@@ -107,13 +107,19 @@ def _problems(path: Path) -> list[str]:
     try:
         with Store.open(path, writer=False) as store:
             found = store.verify()
-        if not found:
-            open_index(path).close()
     except IndexNotFound:
         raise
     except IncDSIError as error:
         return [str(error)]
-    return found
+    return found or _problems_opening(path)
+
+
+def _problems_opening(path: Path) -> list[str]:
+    try:
+        open_index(path).close()
+    except IncDSIError as error:
+        return [str(error)]
+    return []
 
 
 def _size(folder: Path) -> int:

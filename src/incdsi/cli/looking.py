@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +18,7 @@ from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, Se
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import stdin_lines
-from incdsi.errors import InvalidFile, UnknownDocument
+from incdsi.errors import InvalidFile
 from incdsi.evaluation.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
@@ -206,9 +205,8 @@ def _queries(given: str) -> Iterable[str]:
 
 def _documents(index: Index, report: Report) -> Iterator[str]:
     total = len(index)
-    for done, document in enumerate(index.documents(), start=1):
-        with suppress(UnknownDocument):  # deleted meanwhile
-            yield as_line(document_json(document, index.queries(document.id)))
+    for done, (document, asked) in enumerate(index.with_queries(), start=1):
+        yield as_line(document_json(document, asked))
         report(done, total)
 
 

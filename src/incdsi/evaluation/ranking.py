@@ -64,8 +64,9 @@ class Standing:
 
 
 def run_of(
+    positions: NDArray[np.int64],
     scores: Floats,
-    owners: NDArray[np.intp],
+    owners: NDArray[np.int64],
     query_ids: Sequence[str],
     document_ids: Sequence[str],
     depth: int = 10,
@@ -73,15 +74,15 @@ def run_of(
     """The best `depth` documents of each query, with scores that rank them the same wherever they are judged.
 
     Judges break ties each in their own way, so a tied score is lowered to the next float32 below; the
-    right document comes last among those it is tied with. scores (b, n), owners (b,).
+    right document comes last among those it is tied with. `positions` (b, k) among the documents of those that
+    were found, their scores (b, k), owners (b,).
     """
     run = {}
-    for row, owner, query_id in zip(np.asarray(scores, dtype=np.float32), owners, query_ids, strict=True):
-        is_owner = np.arange(len(row)) == owner
-        order = np.lexsort((np.arange(len(row)), is_owner, -row))[:depth]
-        run[query_id] = {
-            document_ids[place]: value for place, value in zip(order, _told_apart(row[order]), strict=True)
-        }
+    narrow = np.asarray(scores, dtype=np.float32)
+    for places, row, owner, query_id in zip(positions, narrow, owners, query_ids, strict=True):
+        order = np.lexsort((places, places == owner, -row))[:depth]
+        values = _told_apart(row[order])
+        run[query_id] = {document_ids[place]: value for place, value in zip(places[order], values, strict=True)}
     return run
 
 

@@ -169,6 +169,7 @@ def tune(
         "beta": beta,
         "seed": seed,
         "optimiser": optimiser,
+        "starts": [_values(one) for one in first],
         "old": len(rehearsal.state),
         "added": len(rehearsal.newcomers),
         "data": rehearsal.fingerprint,

@@ -139,12 +139,12 @@ def require_new(documents: Sequence[Document], queries: Mapping[str, Sequence[st
 
 
 def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> None:
-    """Refuse what could not be stored: queries that are no texts, lone surrogates, numbers too large."""
+    """Refuse what could not be stored: queries that are no texts, lone surrogates."""
     for document in documents:
         name = f"document {document.id!r}"
         for text in (document.id, document.title, document.text, *document.metadata):
             utf8(text, name)
-        for _, kind, value in metadata_rows(document.metadata, name):
+        for _, kind, value in metadata_rows(document.metadata):
             if kind == "text":
                 utf8(str(value), name)
     for id, texts in queries.items():

@@ -195,12 +195,17 @@ class Index:
 
     def queries(self, id: str) -> list[str]:
         """What people asked for that document, taught queries included."""
-        return [query.text for query in self._store.get(id).queries if not query.generated]
+        return _asked(self._store.get(id))
 
     def documents(self) -> Iterator[Document]:
         """All documents, as of now, in the order of their last change."""
+        for document, _ in self.with_queries():
+            yield document
+
+    def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
+        """The same, each with what people asked for it then."""
         for record in self._store.changes(0).upserts:
-            yield record.document
+            yield record.document, _asked(record)
 
     def search(
         self,
@@ -534,6 +539,10 @@ class Index:
 
     def _write_base(self) -> None:
         self._store.write_base(self._live.to_arrays(), self._live.sequence)
+
+
+def _asked(record: Record) -> list[str]:
+    return [query.text for query in record.queries if not query.generated]
 
 
 def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:

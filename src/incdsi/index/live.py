@@ -52,6 +52,9 @@ class Live:
     def __len__(self) -> int:
         return len(self._slots)
 
+    def __contains__(self, store_row: int) -> bool:
+        return store_row in self._slots
+
     def slot(self, store_row: int) -> int:
         """Where the document of that row is."""
         return self._slots[store_row]
@@ -68,7 +71,7 @@ class Live:
     def caught_up(self, changes: Changes) -> Self:
         """This, with everything newer than it; another one when what was removed is not known any more."""
         live = type(self)(self.dimension, self.preserve) if changes.reload else self
-        live.remove([row for row in changes.removed if row in live._slots])
+        live.remove([row for row in changes.removed if row in live])
         portion: list[Record] = []
         for record in changes.upserts:
             portion.append(record)

@@ -43,13 +43,14 @@ class Replacement:
 
 
 def replaced(
-    records: Sequence[Record], settings: Settings, progress: Progress | None, *, begun: bool = False
+    records: Sequence[Record], settings: Settings, progress: Progress | None, begun: Live | None = None
 ) -> Replacement:
     """All records, in the order of their rows, placed under these settings, each seeing all others in the end.
 
-    `begun` says that they are placed by such settings already: then one sweep does, not two from nothing.
+    `begun` shows them placed by such settings already, and is changed: then one sweep does, not two from nothing.
     """
-    done, sweeps = 0, 1 if begun else SWEEPS
+    live = begun if begun is not None else Live(settings.dimension, preserve_by(settings))
+    sweeps, done = 1 if len(live) else SWEEPS, 0
 
     def report(count: int) -> None:
         nonlocal done
@@ -57,11 +58,9 @@ def replaced(
         if progress is not None:
             progress(done, sweeps * len(records))
 
-    how, method, preserve = settings.hyperparameters, settings.method, preserve_by(settings)
-    live, placed = tuning.resolve(
-        records, settings.dimension, preserve, how, method, report, sweeps=sweeps, begun=begun
-    )
-    return Replacement(settings=settings, live=live, records=placed)
+    for _ in range(sweeps):
+        placed = tuning.sweep(live, records, settings.hyperparameters, settings.method, report)
+    return Replacement(settings=settings, live=live.compacted(), records=placed)
 
 
 def retuned(
@@ -78,7 +77,7 @@ def retuned(
     trials = tuning.best_weights(records, asked, old.dimension, preserve_by(old), old.method, progress)
     before = quality(records, old)
     chosen = replace(old, hyperparameters=trials[0].hyperparameters)
-    new = replaced(records, chosen, progress, begun=chosen == old)
+    new = replaced(records, chosen, progress, begun=serving.live.compacted() if chosen == old else None)
     weight = tuning.best_fusion(new.live, asked)
     after = {**tuning.reached(new.live, asked, weight), "dense": before["dense"]}
     outcome = Tuning(

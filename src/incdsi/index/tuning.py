@@ -76,43 +76,32 @@ class Tuning:
         )
 
 
-def resolve(
+def sweep(
+    live: Live,
     records: Sequence[Record],
-    dimension: int,
-    preserve: Preserve,
     how: Hyperparameters,
     method: Method,
     progress: Callable[[int], None] | None = None,
-    *,
-    sweeps: int = 1,
-    begun: bool = False,
-) -> tuple[Live, list[Record]]:
-    """All documents placed anew, one after another, in the order of their rows.
+) -> list[Record]:
+    """Place the records, one after another, in the order of their rows; what is live then shows them so.
 
-    The first of the `sweeps` places them from nothing; in every other one, and in all when the placing has `begun`
-    with the records as they are, each sees all others, those after it too.
+    Each sees all others that are live: in an empty one those before it, in one that shows them already those after
+    it too.
     """
-    live = Live(dimension, preserve)
-    if begun:
-        live.put(records)
     placed: list[Record] = []
-    for number in range(sweeps):
-        placed = []
-        for drafts in _batches([Draft.of(record) for record in records]):
-            rows = [draft.row for draft in drafts]
-            if begun or number:
-                live.remove(rows)
-            if len(drafts) == 1:
-                results = [place_again(live, drafts[0], how, method, live_already=False)]
-            else:
-                results = place(live, drafts, how, method)
-            batch = [result.knowing(rows) for result in results]
-            live.put(batch)
-            placed += batch
-            if progress is not None:
-                progress(len(batch))
-        live = live.compacted()
-    return live, placed
+    for drafts in _batches([Draft.of(record) for record in records]):
+        rows = [draft.row for draft in drafts]
+        live.remove([row for row in rows if row in live])
+        if len(drafts) == 1:
+            results = [place_again(live, drafts[0], how, method, live_already=False)]
+        else:
+            results = place(live, drafts, how, method)
+        batch = [result.knowing(rows) for result in results]
+        live.put(batch)
+        placed += batch
+        if progress is not None:
+            progress(len(batch))
+    return placed
 
 
 def _batches(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
@@ -156,7 +145,8 @@ def best_weights(
 
     trials = []
     for how in LADDER:
-        live, _ = resolve(sample, dimension, preserve, how, method, report)
+        live = Live(dimension, preserve)
+        sweep(live, sample, how, method, report)
         trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(live, inside))))
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 

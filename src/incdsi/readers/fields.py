@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from incdsi.documents import INT64_LIMIT, Document, MetadataValue, Query
+from incdsi.documents import Document, MetadataValue, Query
 
 OWN = ("id", "_id", "title", "text", "queries", "metadata")
 
@@ -77,8 +77,6 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
     metadata: dict[str, MetadataValue] = {**extra, **given}
     for name, value in metadata.items():
         require_text(name, "a metadata name")
-        if isinstance(value, int) and not -INT64_LIMIT <= value < INT64_LIMIT:
-            raise ValueError(f"expected metadata {name!r} of at most 64 bits, found {_shown(value)}; write it as text")
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"expected metadata {name!r} to be a finite number, found {value}; write null instead")
         if isinstance(value, str):

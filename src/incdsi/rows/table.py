@@ -39,11 +39,12 @@ class Table:
         while len(rows):
             offset = self._count % BLOCK_ROWS
             taken = rows[: BLOCK_ROWS - offset]
-            stays = len(taken) == BLOCK_ROWS and not taken.flags.writeable and taken.flags.c_contiguous
-            if offset == 0:
-                lying = np.asarray(taken) if stays else _zeros(BLOCK_ROWS, self.width)
-                self._blocks = (*self._blocks, _Block(lying, self.screen))
-            self._blocks[-1].fill(offset, taken, copy=not stays)
+            if len(taken) == BLOCK_ROWS and not taken.flags.writeable and taken.flags.c_contiguous:
+                self._blocks = (*self._blocks, _Block(np.asarray(taken), self.screen))
+            else:
+                if offset == 0:
+                    self._blocks = (*self._blocks, _Block(_zeros(BLOCK_ROWS, self.width), self.screen))
+                self._blocks[-1].fill(offset, taken)
             self._count += len(taken)
             rows = rows[len(taken) :]
         return first
@@ -79,11 +80,11 @@ class _Block:
         self.rows = rows
         self._screen = screen
         self.screened: Any = screen.copy(self.rows)
+        screen.refresh(self.screened, self.rows, 0, len(self.rows))
 
-    def fill(self, offset: int, rows: Floats, *, copy: bool) -> None:
+    def fill(self, offset: int, rows: Floats) -> None:
         stop = offset + len(rows)
-        if copy:
-            self.rows[offset:stop] = rows
+        self.rows[offset:stop] = rows
         self._screen.refresh(self.screened, self.rows, offset, stop)
 
 

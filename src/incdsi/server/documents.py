@@ -13,7 +13,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 
 from incdsi.documents import Addition, Document
-from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.errors import InvalidInput
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
 from incdsi.server.answers import Reply
@@ -248,11 +248,8 @@ def _read_first(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:
-    for document in index.documents():
+    for document, asked in index.with_queries():
         found = DocumentOut(**fields(document)).model_dump()
         if with_queries:
-            try:
-                found["queries"] = index.queries(document.id)
-            except UnknownDocument:  # deleted meanwhile
-                continue
+            found["queries"] = asked
         yield to_json(found) + b"\n"

@@ -117,7 +117,7 @@ def _metadata(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _entries(metadata: str) -> tuple[tuple[Any, ...], ...]:
-    return metadata_rows(json.loads(metadata), "metadata")
+    return metadata_rows(json.loads(metadata))
 
 
 def _base(folder: Path, identity: Identity, sequence: int) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import INT64_LIMIT, Document, MetadataValue
+from incdsi.documents import Document, MetadataValue
 from incdsi.errors import InvalidDocument, InvalidInput
 from incdsi.store.records import JSON, Record, StoredQuery, Vector
 
@@ -42,7 +41,7 @@ def encode(record: Record) -> Columns:
     name = f"document {record.document.id!r}"
     dimension = _dimension(record, name)
     links = sorted_rows(record.constrained_by)
-    metadata = metadata_rows(record.document.metadata, name)
+    metadata = metadata_rows(record.document.metadata)
     return Columns(
         document=_document_columns(record.document),
         inputs=_input_columns(record, dimension, name),
@@ -123,19 +122,9 @@ def indexed(value: MetadataValue) -> IndexedValue:
     return ("null", 0) if value is None else ("text", value)
 
 
-def metadata_rows(metadata: Mapping[str, MetadataValue], name: str) -> tuple[tuple[str, Kind, str | int | float], ...]:
-    """One (field, kind, value) per metadata field; refuses numbers that SQLite cannot hold exactly."""
-    for field, value in metadata.items():
-        check_number(value, f"{name}: metadata {field!r}")
+def metadata_rows(metadata: Mapping[str, MetadataValue]) -> tuple[tuple[str, Kind, str | int | float], ...]:
+    """One (field, kind, value) per metadata field."""
     return tuple((field, *indexed(value)) for field, value in metadata.items())
-
-
-def check_number(value: object, name: str) -> None:
-    """Refuses integers beyond 64 bits, infinities and NaN."""
-    if isinstance(value, int) and not -INT64_LIMIT <= value < INT64_LIMIT:
-        raise InvalidDocument(f"{name}: expected an integer of at most 64 bits, found {value}; store it as text")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidDocument(f"{name}: expected a finite number, found {value}; use null or text")
 
 
 def dump_json(value: JSON, name: str) -> str:

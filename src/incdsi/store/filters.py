@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from incdsi.documents import check_number
 from incdsi.errors import InvalidInput
-from incdsi.store.codec import check_number, indexed, utf8
+from incdsi.store.codec import indexed, utf8
 
 _RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _OPERATORS = ("eq", *_RANGES, "in")

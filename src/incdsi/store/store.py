@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
-from incdsi.errors import CorruptStore, IncDSIError, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
+from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
 from incdsi.store import checks, upkeep
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import decode_document
@@ -85,18 +85,18 @@ class Store:
         backup: Path | str,
         path: Path | str,
         *,
-        check: Callable[[Path], None] | None = None,
+        check: Callable[[Path], list[str]] | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Makes a new index in `path` from a backup; every byte is verified before anything appears there.
 
-        `check` may look at the folder too (whether its model opens, say); what it raises is the backup's fault.
+        `check` finds further problems with the folder: whether its model opens, say.
         """
         with upkeep.restoring(Path(backup), Path(path), progress) as folder:
             with cls.open(folder, writer=True) as copy:
                 problems = copy.verify()
             if not problems and check is not None:
-                problems = _complaints(check, folder)
+                problems = check(folder)
             if problems:
                 first = problems[0].replace(str(folder), str(backup))
                 raise CorruptStore(
@@ -325,11 +325,3 @@ class Store:
         if row is None:
             raise UnknownDocument(f"expected a document {id!r} in {self.path}, found none; check the id or add it")
         return row
-
-
-def _complaints(check: Callable[[Path], None], folder: Path) -> list[str]:
-    try:
-        check(folder)
-    except IncDSIError as error:
-        return [str(error)]
-    return []

@@ -50,7 +50,7 @@ def test_every_table_and_figure_is_a_file_too(finished: Finished) -> None:
             assert (folder / "figures" / f"{figure.name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("method", [GENERAL, RETRAINING, "dense"])
+@pytest.mark.parametrize("method", [GENERAL, RETRAINING, "dense", "BM25"])
 @pytest.mark.parametrize("group", ["old", "new"])
 def test_the_runs_and_qrels_give_others_the_figures_of_the_report(finished: Finished, method: str, group: str) -> None:
     folder = finished.page.parent

@@ -38,7 +38,7 @@ def compared(
         groups = study.groups(len(part))
         found = searched(method, groups)
         if run_as is not None:
-            study.write_run(run_as, found)
+            study.write_run(run_as, found, groups)
         piece: Piece = {"added": len(part), "ranks": standing(found, groups)}
         if validation:
             piece["val"] = judged(method, study.groups(len(part), validation=True))

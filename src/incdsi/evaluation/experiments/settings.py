@@ -50,7 +50,7 @@ class StudySettings:
             raise InvalidHyperparameters(f"expected marks that rise to 1, found {self.marks}")
 
 
-# An hour on two cores, embedding included.
+# Sized for an hour on two cores.
 SQUAD = StudySettings(trials=20, scratch_queries=4_000, slow_documents=60, hinge_documents=60)
 # Most documents there have generated queries only, and the encoder has seen the natural ones.
 NQ_PASSAGES = StudySettings(finetuned=False, trials=12, marks=(0.1, 0.5, 1.0))

@@ -20,6 +20,7 @@ from incdsi.evaluation.experiments.incremental import grouped
 from incdsi.evaluation.experiments.judging import DEPTH
 from incdsi.evaluation.experiments.settings import StudySettings
 from incdsi.evaluation.experiments.tasks import Piece, Pieces, Progress, Task
+from incdsi.evaluation.ranking import run_of
 from incdsi.evaluation.splits import Split
 from incdsi.evaluation.streams import Form, State
 from incdsi.evaluation.trec import qrels_lines, run_lines, spaceless, write_lines
@@ -112,37 +113,30 @@ class Study:
 
     # TREC's files
 
-    def write_run(self, method: str, found: Mapping[str, Ranked]) -> None:
+    def write_run(self, method: str, found: Mapping[str, Ranked], groups: Mapping[str, Questions]) -> None:
         """What a method found for the test queries of all old and new documents, DEPTH documents a query."""
         documents = [spaceless(id) for id in (*self.split.initial, *self.split.new)]
-        run = {
-            spaceless(query): {
-                documents[place]: float(score)
-                for place, score in zip(positions[:DEPTH].tolist(), scores[:DEPTH].tolist(), strict=True)
-                if place >= 0
-            }
-            for group, ranked in found.items()
-            for query, positions, scores in zip(self._tested[group], ranked.positions, ranked.scores, strict=True)
-        }
         tag = method.replace(" ", "-")
         folder = self.pieces.folder / "runs"
         folder.mkdir(exist_ok=True)
-        write_lines(folder / f"{tag}.run", run_lines(run, tag))
+        runs = (
+            run_of(ranked.positions, ranked.scores, groups[name].owners, list(self._qrels[name]), documents, DEPTH)
+            for name, ranked in found.items()
+        )
+        write_lines(folder / f"{tag}.run", (line for run in runs for line in run_lines(run, tag)))
 
     @cached_property
-    def _tested(self) -> dict[str, list[str]]:
-        """The ids of the test queries of old and of new documents, in the order of `groups`."""
+    def _qrels(self) -> dict[str, dict[str, dict[str, int]]]:
+        """The test queries of old and of new documents, in the order of `groups`, with the one that is right."""
         owner = {query.id: query.document_id for query in self.data.collection.queries}
-        old, new = set(self.split.initial), set(self.split.new)
         return {
-            name: [id for id in self.split.test if owner[id] in some] for name, some in (("old", old), ("new", new))
+            name: {spaceless(id): {spaceless(owner[id]): 1} for id in self.split.test if owner[id] in some}
+            for name, some in (("old", set(self.split.initial)), ("new", set(self.split.new)))
         }
 
     def _write_qrels(self) -> None:
-        owner = {query.id: query.document_id for query in self.data.collection.queries}
-        for name, ids in self._tested.items():
-            lines = qrels_lines({spaceless(id): {spaceless(owner[id]): 1} for id in ids})
-            write_lines(self.pieces.folder / "split" / f"qrels-{name}.txt", lines)
+        for name, judged in self._qrels.items():
+            write_lines(self.pieces.folder / "split" / f"qrels-{name}.txt", qrels_lines(judged))
 
     # The initial model
 
