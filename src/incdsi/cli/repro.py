@@ -17,6 +17,7 @@ from incdsi.errors import MissingExtra
 if TYPE_CHECKING:
     from incdsi.evaluation.experiments.settings import StudySettings
     from incdsi.evaluation.experiments.study import Study
+    from incdsi.text.encoders import Encoder
 
 Name = Annotated[
     str, typer.Argument(metavar="DATASET", help="squad, nq-passages, nq320k, msmarco, or a folder with a collection.")
@@ -36,6 +37,24 @@ Finetuned = Annotated[
     bool | None,
     typer.Option("--finetuned/--frozen", help="With or without the finetuned baselines.", show_default=False),
 ]
+Tuner = Annotated[
+    str | None,
+    typer.Option(
+        "--optimiser",
+        metavar="NAME",
+        help="gp (Optuna's), or ax as the authors had (extra `paper`).",
+        show_default=False,
+    ),
+]
+EncoderEpochs = Annotated[
+    int | None,
+    typer.Option(
+        "--encoder-epochs",
+        min=0,
+        help="Finetune the encoder on the initial documents first; 0 keeps it frozen.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
@@ -50,10 +69,12 @@ def repro(
     trials: Annotated[
         int | None, typer.Option("--trials", min=1, help="Of each form's tuning.", show_default=False)
     ] = None,
+    optimiser: Tuner = None,
     finetuned: Finetuned = None,
     encoder: Annotated[
         str | None, typer.Option("--encoder", metavar="NAME", help="Another model.", show_default=False)
     ] = None,
+    encoder_epochs: EncoderEpochs = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,10 +90,18 @@ def repro(
       incdsi repro nq-passages --only main --only frontier
       incdsi repro squad --small
       incdsi repro ./my-collection --orders 10 --json
+      incdsi repro squad --encoder-epochs 3 --optimiser ax
     """
     laboratory, datasets = _rooms()
     names = laboratory.chosen(only or [])
-    given = {"orders": orders, "trials": trials, "finetuned": finetuned, "encoder": encoder}
+    given = {
+        "orders": orders,
+        "trials": trials,
+        "optimiser": optimiser,
+        "finetuned": finetuned,
+        "encoder": encoder,
+        "encoder_epochs": encoder_epochs,
+    }
     settings = _settings(datasets.settings_for(dataset), small, seed, given)
     folder = out or Path(f"report-{Path(dataset).name}{'-small' if small else ''}")
     hidden = as_json or quiet
@@ -103,13 +132,20 @@ def _settings(preset: StudySettings, small: bool, seed: int, given: dict[str, An
 
 
 def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool) -> Study:
+    from incdsi.evaluation.experiments.adapting import adapted, torch_encoder
     from incdsi.evaluation.experiments.study import Study
     from incdsi.text.encoders import load_encoder
 
     dataset = datasets.read_dataset(name, data).sampled(settings.documents, settings.seed)
+    split = dataset.split(settings.seed)
+    if settings.encoder_epochs:
+        with progress("stage 1", hidden=hidden) as report:
+            encoder: Encoder = adapted(dataset, split, torch_encoder(settings.encoder), settings, progress=report)
+    else:
+        encoder = load_encoder(settings.encoder or None)
     with progress("embedding", hidden=hidden) as report:
-        embedded = datasets.embedded(dataset, load_encoder(settings.encoder or None), report)
-    return Study(embedded, dataset.split(settings.seed), settings, folder)
+        embedded = datasets.embedded(dataset, encoder, report)
+    return Study(embedded, split, settings, folder)
 
 
 def _tell(study: Study, seconds: dict[str, float], page: Path, *, as_json: bool, quiet: bool) -> None:

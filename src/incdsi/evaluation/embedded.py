@@ -119,7 +119,7 @@ def embed(
     contents = [document.content for document in collection.documents]
     asked = [query.text for query in collection.queries]
     begin = time.perf_counter()
-    generated = drop_shared(generate_all(collection.documents, generator or Spans(limit=SPANS)))
+    generated = generated_queries(collection, generator)
     generating = time.perf_counter() - begin
     spans = [(text, collection.places[id]) for id, texts in generated.items() for text in texts]
     span_texts = [text for text, _ in spans]
@@ -136,6 +136,11 @@ def embed(
         ),
         seconds={**kept.seconds, "generate": generating},
     )
+
+
+def generated_queries(collection: Collection, generator: Generator | None = None) -> dict[str, list[str]]:
+    """The generated queries of each document (by default spans of its text), without those that several share."""
+    return drop_shared(generate_all(collection.documents, generator or Spans(limit=SPANS)))
 
 
 def cache_home() -> Path:

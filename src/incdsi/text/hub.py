@@ -22,7 +22,7 @@ def find_model(name: str | Path, load: Callable[[str, bool], Model]) -> Model:
         return _from_folder(folder, load)
     if isinstance(name, Path) or len(folder.parts) > 2:
         raise ModelNotFound(f"expected a model folder at {folder}, found none; name another folder")
-    with _quiet_loading():
+    with quiet():
         with contextlib.suppress(OSError, ValueError):
             return load(name, True)
         _require_on_hub(name)
@@ -32,7 +32,7 @@ def find_model(name: str | Path, load: Callable[[str, bool], Model]) -> Model:
 def _from_folder(folder: Path, load: Callable[[str, bool], Model]) -> Model:
     if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
         raise ModelNotFound(f"expected a model with config.json in {folder}, found none; name another folder")
-    with _quiet_loading():
+    with quiet():
         try:
             return load(str(folder), True)
         except Exception as error:  # every library below has its own classes for a damaged model
@@ -52,7 +52,7 @@ def _require_on_hub(name: str) -> None:
 
 
 @contextlib.contextmanager
-def _quiet_loading() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep transformers' progress bars off the terminal: the library never prints."""
     from transformers.utils import logging
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from incdsi.cli import app
+from incdsi.text.encoders.torch_encoder import TorchEncoder
 from tests.evaluation.experiments.study_problems import collection
 from tests.training.training_problems import tiny_encoder
 
@@ -19,6 +20,7 @@ from tests.training.training_problems import tiny_encoder
         (["nowhere"], "expected a dataset of squad, nq-passages, nq320k, msmarco or a folder"),
         (["nq320k"], "say where it lies with --data FOLDER"),
         (["squad", "--only", "maine"], "expected experiments of main, curves"),
+        (["squad", "--optimiser", "luck"], "expected an optimiser of gp, ax, found 'luck'"),
         (["empty"], "empty"),
     ],
 )
@@ -34,18 +36,25 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-def test_a_collection_in_a_folder_is_studied_at_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a collection, a model beside it, and the folder we are in."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     tiny_encoder(tmp_path / "tiny").model.save(str(tmp_path / "model"))
-    made = collection()
+    whole = collection()
     rows = {
-        "docs": [{"id": document.id, "text": document.text} for document in made.documents],
-        "queries": [{"id": q.id, "text": q.text, "doc_id": q.document_id, "split": q.split} for q in made.queries],
+        "docs": [{"id": document.id, "text": document.text} for document in whole.documents],
+        "queries": [{"id": q.id, "text": q.text, "doc_id": q.document_id, "split": q.split} for q in whole.queries],
     }
     Path("made").mkdir()
     for name, some in rows.items():
         Path("made", f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+    return tmp_path / "made"
+
+
+@pytest.mark.usefixtures("made")
+def test_a_collection_in_a_folder_is_studied_at_one_command(tmp_path: Path) -> None:
     options = ["--small", "--only", "beta", "--frozen", "--encoder", str(tmp_path / "model"), "--out", "out", "--json"]
     for _ in range(2):  # the second finds all pieces there
         result = CliRunner().invoke(app, ["repro", "./made", *options])
@@ -53,6 +62,16 @@ def test_a_collection_in_a_folder_is_studied_at_one_command(tmp_path: Path, monk
         assert json.loads(result.stdout)["report"].endswith("report.html")
     assert "beta" in Path("out", "report.md").read_text()
     assert Path("out", "split", "qrels-old.txt").exists()
+
+
+def test_the_encoder_learns_first_when_asked(made: Path, tmp_path: Path) -> None:
+    options = ["--small", "--only", "beta", "--frozen", "--encoder", str(tmp_path / "model"), "--encoder-epochs", "1"]
+    result = CliRunner().invoke(app, ["repro", str(made), *options, "--out", "out"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    (learned,) = (tmp_path / "cache").glob("incdsi/benchmarks/made-stage1-*/encoder")
+    about = json.loads(Path("out", "study.json").read_text())
+    assert about["encoder_epochs"] == 1
+    assert about["encoder"] == TorchEncoder.load(learned).fingerprint
 
 
 def test_the_help_has_examples() -> None:

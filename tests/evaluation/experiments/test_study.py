@@ -127,6 +127,15 @@ def test_the_stream_grows_to_all_documents(finished: Finished) -> None:
     assert len(long_stream.final(study, "general, from nothing")) == len(study.data.collection.of("test"))
 
 
+@pytest.mark.parametrize("method", ["DPR", "DSI-DPR", "DSI-Scratch"])
+def test_the_stream_has_every_method_at_each_mark(finished: Finished, method: str) -> None:
+    study = finished.study
+    for count in long_stream.counts(study):
+        ranks = study.piece(f"stream/{method}, from a trained tenth")["at"][str(count)]["ranks"]["all"]
+        assert len(ranks) == count  # one test query a document
+    assert f"{method}, from a trained tenth" in (finished.page.parent / "report.md").read_text()
+
+
 def test_generated_only_takes_natural_queries_away(finished: Finished) -> None:
     part = generated_only.without_natural(finished.study.new)
     assert len(part.queries) > 0

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from incdsi.baselines.classification import DSIDPR, trained
+from incdsi.baselines.classification import trained
 from incdsi.baselines.lexical import BM25
 from incdsi.baselines.protocol import Floats, Method, Part
 from incdsi.baselines.ranking import best
@@ -16,7 +16,15 @@ from incdsi.baselines.vectors import Dense
 from incdsi.evaluation.experiments.comparing import duration, interval, plain, unique
 from incdsi.evaluation.experiments.incremental import grouped, newcomers
 from incdsi.evaluation.experiments.judging import LOOK, encoded, hits1, judged, own_ranks
-from incdsi.evaluation.experiments.methods import RETRAINING, named
+from incdsi.evaluation.experiments.methods import (
+    FINETUNED,
+    RETRAINING,
+    dpr,
+    dsi_dpr,
+    finetuning_seconds,
+    named,
+    scratch,
+)
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
 from incdsi.evaluation.experiments.tuned import tuned, tuned_tasks
@@ -38,7 +46,7 @@ STREAMS: dict[str, tuple[Form, str, From]] = {
     "general, safe weights, from nothing": ("general", "safe", "nothing"),
 }
 GROWN: dict[str, Callable[[], Method]] = {"BM25": BM25, "dense": Dense}
-TRAINED_ON = "DSI-DPR, from a trained tenth"
+CONTINUED = ("DPR", "DSI-DPR", "DSI-Scratch")  # fitted to the first tenth
 
 
 def counts(study: Study) -> list[int]:
@@ -55,7 +63,7 @@ def tasks(study: Study) -> list[Task]:
             _start_task(study),
             *(_stream_task(study, name) for name in STREAMS),
             *(_grown_task(study, name) for name in GROWN),
-            _trained_on_task(study),
+            *(_continued_task(study, method) for method in _continued(study)),
             *(_retraining_task(study, count) for count in counts(study)),
         ]
     )
@@ -163,9 +171,25 @@ def _grown_task(study: Study, name: str) -> Task:
     return Task(name=f"{NAME}/{name}", run=run, seconds=(30 if name == "BM25" else 4) * _size(study))
 
 
-def _trained_on_task(study: Study) -> Task:
+def _continued(study: Study) -> list[str]:
+    return [method for method in CONTINUED if study.settings.finetuned or method not in FINETUNED]
+
+
+def _from_a_tenth(method: str) -> str:
+    return f"{method}, {BEGUN['tenth']}"
+
+
+def _made(study: Study, method: str, progress: Progress) -> Method:
+    if method == "DPR":
+        return dpr(study, progress)
+    if method == "DSI-DPR":
+        return dsi_dpr(study, _start(study), progress)
+    return scratch(study, _start(study), progress, additions=len(counts(study)) - 1)
+
+
+def _continued_task(study: Study, method_name: str) -> Task:
     def run(progress: Progress) -> Piece:
-        method = DSIDPR(study.frozen, epochs=study.settings.further_epochs, initial=_start(study), progress=progress)
+        method = _made(study, method_name, progress)
         at, before = {}, 0
         for count in counts(study):
             arrived = study.part(study.everything[before:count])
@@ -177,8 +201,15 @@ def _trained_on_task(study: Study) -> Task:
             before = count
         return {"at": at}
 
-    seconds = sum(study.training_seconds(count, study.settings.further_epochs) for count in counts(study)[1:])
-    return Task(name=f"{NAME}/{TRAINED_ON}", run=run, seconds=seconds)
+    return Task(name=f"{NAME}/{_from_a_tenth(method_name)}", run=run, seconds=_continued_seconds(study, method_name))
+
+
+def _continued_seconds(study: Study, method: str) -> float:
+    first, *later = counts(study)
+    if method == "DSI-DPR":
+        return sum(study.training_seconds(count, study.settings.further_epochs) for count in later)
+    judged = round(len(study.split.test) * sum(counts(study)) / counts(study)[-1])
+    return finetuning_seconds(study, method, initial=first, added=later[-1] - first if later else 0, judged=judged)
 
 
 def _retraining_task(study: Study, count: int) -> Task:
@@ -209,7 +240,8 @@ def _cells(study: Study, name: str) -> Cells:
 
 
 def _rows(study: Study) -> dict[str, Cells]:
-    return {name: _cells(study, name) for name in (*GROWN, TRAINED_ON, *STREAMS, RETRAINING)}
+    continued = (_from_a_tenth(method) for method in _continued(study))
+    return {name: _cells(study, name) for name in (*GROWN, *continued, *STREAMS, RETRAINING)}
 
 
 def _style(name: str) -> str:
@@ -255,11 +287,23 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
         f"further behind than {min(worst, 0.0):+.1f}. The paper's form is "
         f"{distance['paper, from nothing']:+.1f} and {distance['paper, from a trained tenth']:+.1f}, dense search "
         f"{end['dense'] - end[RETRAINING]:+.1f}, BM25 {end['BM25'] - end[RETRAINING]:+.1f}.",
-        *_below_dense(end),
+        *_below_dense(end, list(rows)),
+        *_shared_budget(study),
     )
 
 
-def _below_dense(end: dict[str, float]) -> list[str]:
-    """Names the streams that end where nothing learned would have been better."""
-    worse = [f"{_label(name)} ({end[name]:.1f})" for name in STREAMS if end[name] < end["dense"]]
+def _shared_budget(study: Study) -> list[str]:
+    """What the finetuned baselines were given."""
+    if not study.settings.finetuned:
+        return []
+    return [
+        f"DPR learns from the first {counts(study)[0]:,} documents and never again; DSI-Scratch spends the "
+        f"{study.settings.scratch_queries:,} queries an epoch it has in the main table on all its "
+        f"{len(counts(study)) - 1} additions together."
+    ]
+
+
+def _below_dense(end: dict[str, float], names: list[str]) -> list[str]:
+    """Names the methods that learn and end where nothing learned would have been better."""
+    worse = [f"{_label(name)} ({end[name]:.1f})" for name in names if name not in GROWN and end[name] < end["dense"]]
     return [f"Below dense search with nothing learned ({end['dense']:.1f}) end: {'; '.join(worse)}."] if worse else []

@@ -6,7 +6,16 @@ from typing import Any
 
 from incdsi.evaluation.experiments.comparing import against, compared, duration, interval, plain, times_as_fast, worse
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import GENERAL, PAPER, PAPER_SLOW, RETRAINING, makers, named
+from incdsi.evaluation.experiments.methods import (
+    FINETUNED,
+    GENERAL,
+    PAPER,
+    PAPER_SLOW,
+    RETRAINING,
+    finetuning_seconds,
+    makers,
+    named,
+)
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import rehearsed, tuned_tasks
@@ -15,7 +24,6 @@ from incdsi.evaluation.report.sections import Aim, Section
 from incdsi.evaluation.report.tables import Table
 
 NAME, TITLE = "main", "All methods, old and new documents"
-LAST_ONLY = ("DPR", "DSI-Scratch")  # finetuned: minutes each on a machine without a GPU
 COLUMNS = ("method", "H@1 old", "H@1 new", "H@5", "H@10", "MRR@10", "vs retraining", "add")
 OLD_WITHIN, NEW_ABOVE = 0.3, 1.0  # points of H@1 from retraining's that are aimed at
 CLAIMS = (
@@ -36,7 +44,7 @@ def methods_at(study: Study, count: int) -> list[str]:
     return [
         method
         for method in makers(study)
-        if (last or method not in LAST_ONLY) and (method != PAPER_SLOW or count <= study.settings.slow_documents)
+        if (last or method not in FINETUNED) and (method != PAPER_SLOW or count <= study.settings.slow_documents)
     ]
 
 
@@ -217,12 +225,11 @@ def _seconds(study: Study, method: str, count: int) -> float:
     """About how long a method takes here."""
     size = len(study.split.initial) / 8_773
     chosen = study.settings
-    if method == "DPR":
-        return min(chosen.dpr_queries, 29_000 * size) * chosen.dpr_epochs / 40 + 60 * size
-    queries = min(chosen.scratch_queries, 16 * count)
+    if method in FINETUNED:
+        initial, judged = len(study.split.initial), len(study.split.test)
+        return finetuning_seconds(study, method, initial=initial, added=count, judged=judged)
     known = {
         "BM25": 20 * size,
-        "DSI-Scratch": 10 + queries * chosen.scratch_epochs / 100 + 60 * size,
         "DSI-DPR": study.training_seconds(len(study.split.initial), chosen.further_epochs),
         RETRAINING: study.training_seconds(len(study.split.initial)),
         PAPER_SLOW: 0.1 * count * size,

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from incdsi.baselines.dpr import Towers
 from incdsi.errors import InvalidHyperparameters
+from incdsi.evaluation.tuning import Optimiser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySettings:
     """The size of every experiment.
 
-    `documents` draws so many of the collection (0: all). `encoder` names a model (none: the default one).
+    `documents` draws so many of the collection (0: all). `encoder` names a model (none: the default one);
+    it is finetuned on the initial documents for `encoder_epochs` first, as in the paper (0: it stays as it is).
     `additions` are the numbers of new documents the main table stops at, beside all of them. `orders` random
-    orders make the curves. `trials` tune each form.
+    orders make the curves. `trials` tune each form, by `optimiser`.
     `finetuned` says whether DPR and DSI-Scratch run; DPR learns for `dpr_epochs` on at most `dpr_queries`,
-    DSI-Scratch for `scratch_epochs` on at most `scratch_queries`. `slow_documents` bounds what the paper's solver
-    is given. `marks` are the shares of all documents at which the long stream is judged.
+    DSI-Scratch for `scratch_epochs` on at most `scratch_queries` (in the long stream: for all its additions
+    together). `slow_documents` bounds what the paper's solver is given. `marks` are the shares of all documents at
+    which the long stream is judged.
     """
 
     documents: int = 0
     encoder: str = ""
+    encoder_epochs: int = 0
     seed: int = 0
     additions: tuple[int, ...] = (10, 100)
     orders: int = 5
     trials: int = 30
+    optimiser: Optimiser = "gp"
     frozen_epochs: int = 8
     further_epochs: int = 2
     finetuned: bool = True
@@ -44,18 +50,23 @@ class StudySettings:
         for name in ("orders", "trials", "frozen_epochs", "further_epochs", "slow_documents", "hinge_documents"):
             if getattr(self, name) < 1:
                 raise InvalidHyperparameters(f"expected {name} of at least 1, found {getattr(self, name)}")
-        if self.documents < 0 or self.seed < 0:
-            raise InvalidHyperparameters("expected documents and seed of at least 0, found one below")
+        if min(self.documents, self.seed, self.encoder_epochs) < 0:
+            raise InvalidHyperparameters("expected documents, seed and encoder_epochs of at least 0, found one below")
+        if self.optimiser not in get_args(Optimiser):
+            raise InvalidHyperparameters(
+                f"expected an optimiser of {', '.join(get_args(Optimiser))}, found {self.optimiser!r}"
+            )
         if not self.marks or min(self.marks) <= 0 or max(self.marks) != 1.0 or list(self.marks) != sorted(self.marks):
             raise InvalidHyperparameters(f"expected marks that rise to 1, found {self.marks}")
 
 
 # Sized for an hour on two cores.
-SQUAD = StudySettings(trials=20, scratch_queries=4_000, slow_documents=60, hinge_documents=60)
+SQUAD = StudySettings(trials=20, dpr_queries=6_000, scratch_queries=3_000, slow_documents=60, hinge_documents=60)
 # Most documents there have generated queries only, and the encoder has seen the natural ones.
 NQ_PASSAGES = StudySettings(finetuned=False, trials=12, marks=(0.1, 0.5, 1.0))
-# The paper's own sets: more additions, and no bound on what its solver is given.
+# The paper's own sets: stage 1 adapts the encoder, more additions, and no bound on what the paper's solver is given.
 PAPER = StudySettings(
+    encoder_epochs=20,
     additions=(10, 100, 1_000, 10_000),
     orders=10,
     trials=50,

@@ -50,6 +50,7 @@ def _task(study: Study, form: Form) -> Task:
             rehearsal,
             trials=study.settings.trials,
             seed=study.settings.seed,
+            optimiser=study.settings.optimiser,
             journal=study.pieces.path(f"tuned/{form}", "journal"),
             starts=STARTS[form][:1],  # BOLD was found on squad_plus: a study must find its own
             progress=progress,

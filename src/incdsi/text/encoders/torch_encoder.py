@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.text.encoders.protocol import Progress
-from incdsi.text.hub import find_model
+from incdsi.text.hub import find_model, quiet
 
 try:
     import torch
@@ -100,6 +100,11 @@ class TorchEncoder:
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        with quiet():
+            self.model.save(str(folder))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts in their order: (n, h); texts of like length share a batch."""
