@@ -15,7 +15,8 @@ from incdsi.evaluation.report.machine import machine
 __all__ = ["RESULTS", "SHARED_DATA", "machine", "peak_mb", "resident_mb", "write"]
 
 RESULTS = Path(__file__).parent / "results"
-SHARED_DATA = Path(__file__).parent.parent.parent / "shared" / "data"
+BESIDE = Path(__file__).parent.parent.parent / "shared" / "data"
+SHARED_DATA = Path(os.environ.get("INCDSI_DATA", BESIDE))
 
 
 def resident_mb() -> float:
@@ -36,5 +37,6 @@ def write(name: str, results: dict[str, Any]) -> Path:
     module = sys.modules["__main__"].__spec__
     command = " ".join(["python -m", module.name if module else name, *sys.argv[1:]])
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    path.write_text(json.dumps({"command": command, "when": when, "machine": machine(), **results}, indent=1) + "\n")
+    whole = {"command": command, "when": when, "machine": machine(), **results}
+    path.write_text(json.dumps(whole, indent=1, allow_nan=False) + "\n")
     return path

@@ -6,10 +6,12 @@ import hashlib
 import io
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from incdsi.demo.__main__ import LESSON, MOST, Demo
 from incdsi.demo.corpus import choice, package_documentation, python_documentation
+from incdsi.errors import InvalidInput
 from incdsi.index import Index
 
 
@@ -55,6 +57,14 @@ def test_what_is_taught_is_among_what_is_taken():
 def test_a_packages_documentation_is_read_without_importing_it():
     assert any(document.id.startswith("rich.") for document in package_documentation("rich"))
     assert package_documentation("no_such_package_here") == []
+
+
+def test_a_folder_of_the_users_own_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    demo = Demo(Console(file=io.StringIO()), tmp_path, 60, WordEncoder())
+    with pytest.raises(InvalidInput, match="found something there"):
+        demo.run()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_the_demo_adds_searches_teaches_deletes_and_says_what_to_type_next(tmp_path):

@@ -139,6 +139,19 @@ def test_a_failed_export_leaves_nothing(run: Run, shop: Path) -> None:
     assert "No such file" in run("export", "-o", "nowhere/out.jsonl", code=1).stderr
 
 
+def test_queries_are_for_a_run_only_and_a_folder_is_no_file(run: Run, shop: Path) -> None:
+    topics = write("topics.tsv", ["qid\ttext\n", "q1\tdeep sea\n"])
+    assert "with --format trec-run only" in run("export", "--queries", topics, "-o", "out.jsonl", code=2).stderr
+    assert not Path("out.jsonl").exists()
+    run("export", "-o", ".", code=2)
+
+
+@pytest.mark.parametrize("verb", [("search", "x"), ("add", "docs.jsonl"), ("serve",)])
+def test_an_address_is_no_folder(run: Run, verb: tuple[str, ...]) -> None:
+    assert "found an address" in run(*verb, "--index", "http://127.0.0.1:7799", code=2).stderr
+    assert not Path("http:").exists()
+
+
 def test_version_names_the_format(run: Run) -> None:
     told = json.loads(run("version", "--json").stdout)
     assert told["incdsi"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from incdsi.errors import (
     DuplicateDocument,
     InvalidInput,
     NotAllowed,
+    ServerError,
     ServerUnavailable,
     TooLarge,
     UnknownDocument,
@@ -96,6 +99,15 @@ def test_changing_teaching_and_deleting(index: Any) -> None:
     assert index.delete("d4") == 1
     assert index.delete(where={"even": True}) == 1  # d2: the others lost their metadata
     assert len(index) == 5
+
+
+def test_deleting_several_at_once(index: Any) -> None:
+    index.add_many(docs(4))
+    assert index.delete(["d0", "d2"]) == 2
+    assert [document.id for document in index.documents()] == ["d1", "d3"]
+    with pytest.raises(UnknownDocument):
+        index.delete(iter(["d1", "nobody"]))
+    assert len(index) == 2
 
 
 def test_versions(index: Any) -> None:
@@ -179,6 +191,38 @@ def test_keys_and_limits_come_back_as_errors(serve: Serve, monkeypatch: pytest.M
     with Index.open(url) as index:
         assert index.add(docs(1)[0]).document_id == "d0"
     assert KEY not in repr(index)
+
+
+class Page(BaseHTTPRequestHandler):
+    """What a proxy in between may answer."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<h1>Sign in</h1>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_an_answer_that_is_not_incdsis_is_one_sentence() -> None:
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        for ask in (len, lambda index: list(index.documents())):
+            with RemoteIndex(url, patience=0) as index, pytest.raises(ServerError, match="an answer of incdsi"):
+                ask(index)
+        server.shutdown()
+
+
+def test_a_server_that_is_away_is_one_sentence_for_documents_too() -> None:
+    async def all_of(index: AsyncRemoteIndex[Any]) -> list[Document]:
+        return [document async for document in index.documents()]
+
+    with RemoteIndex("http://127.0.0.1:9", patience=0) as index, pytest.raises(ServerUnavailable):
+        list(index.documents())
+    with pytest.raises(ServerUnavailable):
+        asyncio.run(all_of(AsyncRemoteIndex("http://127.0.0.1:9", patience=0)))
 
 
 def test_addresses_that_cannot_be_right() -> None:

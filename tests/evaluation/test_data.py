@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from incdsi.documents import Document
 from incdsi.errors import InvalidFile
 from incdsi.evaluation.collection import Collection
 from incdsi.evaluation.data import read_beir, read_jsonl, read_msmarco, read_natural_questions, read_released
@@ -264,8 +265,20 @@ class TestReleased:
             if part == "test" or i % 2 == 0
         ]
         assert found.generated == {str(i): [f"generated {k} for {i}" for k in (0, 1)] for i in range(COUNT)}
-        assert found.collection.queries[0].id == f"old_docs/train/{2 if array else 1}"
+        assert found.collection.queries[0].id == "old_docs/train/1"
         assert len(found.split.train) + len(found.split.val) + len(found.split.test) == len(queries)
+
+    def test_an_array_may_be_on_one_line(self, tmp_path: Path) -> None:
+        lines = read_released(samples.released(tmp_path / "lines")).collection
+        for path in samples.released(tmp_path / "arrays").rglob("*.json"):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            path.write_text(json.dumps(rows))
+        assert read_released(tmp_path / "arrays").collection.queries == lines.queries
+
+    def test_the_text_of_a_document_may_come_with_a_later_row(self, tmp_path: Path) -> None:
+        row = {"gen_question": "generated", "doc_id": 0, "doc_text": "the text"}
+        append(samples.released(tmp_path) / "old_docs" / "passages_unseen.json", row)
+        assert read_released(tmp_path).collection.documents[0] == Document(id="0", text="the text")
 
     def test_the_text_of_a_document_is_taken_where_it_is(self, tmp_path: Path) -> None:
         samples.released(tmp_path)
@@ -284,6 +297,11 @@ class TestReleased:
             ("new_docs/trainqueries.json", {"question": "q", "doc_id": 1}, "each document once, found '1' again"),
             ("tune_docs/passages_unseen.json", {"question": "q", "doc_id": 29}, "expected a field 'gen_question'"),
             ("tune_docs/testqueries.json", "{", "found no JSON"),
+            (
+                "old_docs/passages_seen.json",
+                {"gen_question": "q", "doc_id": 1, "doc_text": "\udce4"},
+                "expected",
+            ),
         ],
     )
     def test_a_bad_line_is_refused(self, tmp_path: Path, file: str, row: object, words: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from incdsi.errors import InvalidFile, InvalidInput
-from incdsi.evaluation.metrics import MEASURES, Scores, apart, bootstrap, compare, score, score_ranks, wilson
+from incdsi.evaluation.metrics import MEASURES, Scores, bootstrap, compare, score, score_ranks, wilson
 from incdsi.evaluation.ranking import ranks, ranks_among, run_of
 from incdsi.evaluation.trec import qrels_lines, run_lines, write_lines
 
@@ -85,17 +85,12 @@ class TestScores:
         np.testing.assert_array_equal(found.values["MRR@10"], [1, 0])
         assert score({}, {"q1": {"a": 1}}).mean("H@1") == 0
 
-    def test_old_and_new_apart(self) -> None:
-        found = apart(score_ranks(["a", "b", "c"], np.array([1, 9, 1])), {"old": {"a", "b"}, "new": ["c"]})
-        assert (found["old"].mean("H@1"), len(found["old"])) == (50, 2)
-        assert (found["new"].mean("H@1"), found["new"].query_ids) == (100, ("c",))
-
     def test_ranks_and_queries_go_together(self) -> None:
         with pytest.raises(InvalidInput, match="a rank for each of 2 queries"):
             score_ranks(["a", "b"], np.array([1]))
 
     def test_it_says_what_it_rests_on(self) -> None:
-        assert str(hits([1, 0, 1, 0]).summary()["H@1"]) == "50.0 [15.0, 85.0]"
+        assert str(hits([1, 0, 1, 0]).estimate("H@1")) == "50.0 [15.0, 85.0]"
 
 
 class TestIntervals:

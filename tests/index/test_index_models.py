@@ -43,6 +43,22 @@ def name(encoder: Any) -> str:
     return str(encoder.fingerprint[:16])
 
 
+def test_an_encoder_of_the_callers_own_may_hold_a_model(tmp_path: Path, exported: Any) -> None:
+    class Own:
+        """As people wrap what they have."""
+
+        model = object()
+        dimension, fingerprint = exported.dimension, "own"
+
+        def encode(self, texts: Any, progress: Any = None) -> Any:
+            return exported.encode(texts, progress)
+
+    with Index.create(tmp_path / "shop", Own()) as index:
+        index.add_many(docs(3))
+        assert len(index) == 3
+    assert not (tmp_path / "shop" / "model").exists()
+
+
 def test_the_old_model_is_removed_when_nobody_reads(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
     old, new = two_models
     with Index.create(tmp_path / "shop", old) as index:

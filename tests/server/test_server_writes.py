@@ -164,6 +164,39 @@ async def answers_over_a_restart(tmp_path: Path) -> None:
     answers.close()
 
 
+def test_what_was_answered_is_gone_after_compacting(http: httpx2.Client, index: Index, folder: Path) -> None:
+    http.post("/v1/documents", json={"id": "secret", "text": "a tent"}, headers={"Idempotency-Key": "1"})
+    lesson = {"query": "xylophonist conspiracy", "id": "secret"}
+    assert http.post("/v1/teach", json=lesson, headers={"Idempotency-Key": "2"}).status_code == 200
+    assert http.delete("/v1/documents/secret").status_code == 200
+    index.compact()
+    found = [path for path in folder.rglob("*") if path.is_file() and b"xylophonist" in path.read_bytes()]
+    assert not found
+    again = http.post("/v1/documents", json={"id": "o", "text": "x"}, headers={"Idempotency-Key": "1"})
+    assert again.status_code == 201  # and the server goes on
+
+
+def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_kept(tmp_path: Path) -> None:
+    async def act() -> Reply:
+        return Reply(status=201, content=b"{}", version=7)
+
+    async def go() -> Reply:
+        answers = Answers(tmp_path)
+        answers._connection.pragma("query_only", True)  # as on a full disk
+        try:
+            return await answers.once("key", b"same", act)
+        finally:
+            answers.close()
+
+    assert asyncio.run(go()).version == 7
+
+
+def test_answers_that_cannot_be_kept_at_all_are_one_sentence_before_serving(tmp_path: Path) -> None:
+    (tmp_path / "answers.db").mkdir()
+    with pytest.raises(OSError, match=r"expected to read and write .*answers\.db"):
+        Answers(tmp_path)
+
+
 def add(http: httpx2.Client, id: str) -> bool:
     """Whether it was acknowledged."""
     try:

@@ -20,7 +20,8 @@ class DSIScratch(VectorMethod):
     """New documents' queries and `replay` times as many old ones, for `epochs`, through encoder and rows.
 
     `initial` are the rows of a model trained on the initial documents before; the encoder is copied, never
-    changed. At most `most` queries an epoch bound the time on a machine without a GPU.
+    changed. At most `per_document` queries an epoch for each new document, replayed ones included, bound the time on
+    a machine without a GPU. New rows start at the text's embedding by the first encoder, however far it has moved.
     """
 
     name = "DSI-Scratch"
@@ -31,14 +32,14 @@ class DSIScratch(VectorMethod):
         settings: FinetuneSettings | None = None,
         *,
         replay: float = 1.0,
-        most: int = 10**9,
+        per_document: float = float("inf"),
         initial: Floats | None = None,
         progress: Progress | None = None,
     ) -> None:
         super().__init__()
         self._encoder = encoder
         self._settings = settings or FinetuneSettings()
-        self._replay, self._most = replay, most
+        self._replay, self._per_document = replay, per_document
         self._initial, self._progress = initial, progress
         self._old: Part | None = None
         self._adapted = False
@@ -66,7 +67,8 @@ class DSIScratch(VectorMethod):
 
     def _lesson(self, old: Part, new: Part) -> tuple[TextPairs, TextPairs]:
         draw = np.random.default_rng([self._settings.seed, len(old), len(new)])
-        learned = sample(new.queries, int(self._most / (1 + self._replay)), draw).moved(len(old))
+        most = min(len(new.queries), self._per_document * len(new) / (1 + self._replay))
+        learned = sample(new.queries, max(1, int(most)), draw).moved(len(old))
         replayed = sample(old.queries, round(self._replay * len(learned)), draw)
         both = joined([old.held_out, new.held_out.moved(len(old))])
         return _pairs(joined([learned, replayed])), _pairs(sample(both, CHOSEN_BY, draw))

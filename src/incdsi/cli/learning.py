@@ -102,7 +102,7 @@ def train(
     with progress("training", hidden=hidden) as report:
         model = _trained(stage1, index, base, settings, checkpoint, report)
     if save is not None:
-        _save(model.encoder, save)
+        _learned(model).save(save)
     adopted = model.encoder_fingerprint != stored_settings(index).fingerprint
     if adopted:
         with open_index(index) as opened, progress("swapping in", hidden=hidden) as report:
@@ -184,11 +184,11 @@ def _pairs(path: Path) -> tuple[list[Document], Texts, set[str], Texts]:
     return [one.document for one in records], queries, natural, {id: texts for id, texts in held_out.items() if texts}
 
 
-def _save(encoder: Any, folder: Path) -> None:
-    from transformers.utils import logging
+def _learned(model: TrainedModel) -> TorchEncoder:
+    from incdsi.text.encoders.torch_encoder import TorchEncoder
 
-    logging.disable_progress_bar()
-    encoder.model.save(str(folder))
+    assert isinstance(model.encoder, TorchEncoder)
+    return model.encoder
 
 
 def _tell(model: TrainedModel, adopted: bool, *, as_json: bool) -> None:

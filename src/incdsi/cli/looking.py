@@ -119,7 +119,10 @@ def export(
         str | None, typer.Option("--queries", metavar="FILE", help="For trec-run: id and text on each line.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of stdout, whole or not.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", dir_okay=False, help="Write here instead of stdout, whole or not."
+        ),
     ] = None,
     k: Depth = 100,
     mode: SearchMode = Mode.fused,
@@ -141,6 +144,8 @@ def export(
         raise typer.BadParameter("expected a file of queries for trec-run, found none", param_hint="'--queries'")
     if form is Format.trec_run and as_json and output is None:
         raise typer.BadParameter("expected -o beside --json, because a run is no JSON", param_hint="'--json'")
+    if form is Format.jsonl and queries is not None:
+        raise typer.BadParameter("expected queries with --format trec-run only, found jsonl", param_hint="'--queries'")
     with open_index(index) as opened, progress("exporting", hidden=as_json or quiet) as report:
         lines = _documents(opened, report) if queries is None else _run(opened, queries, k, mode, report)
         written = _write(lines, output)

@@ -42,8 +42,8 @@ def open_or_create(path: Path, encoder: str | None, tuning: bool | None) -> Inde
 
 def stored_settings(path: Path) -> Settings:
     """What the index remembers about itself, without opening its model."""
-    from incdsi.index.settings import KEY, Settings
+    from incdsi.index import serving
     from incdsi.store import Store
 
     with Store.open(path, writer=False) as store:
-        return Settings.from_json(store.setting(KEY))  # type: ignore[arg-type]
+        return serving.stored_settings(store)

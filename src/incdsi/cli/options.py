@@ -9,9 +9,24 @@ from typing import Annotated, Any
 
 import typer
 
+
+def folder_of(path: Path | None) -> Path | None:
+    """The path as it is; wrong usage when it is an address, which would become a folder of that name."""
+    if path is not None and str(path).startswith(("http:/", "https:/")):
+        raise typer.BadParameter(f"expected a folder, found an address ({path}); servers are for Index.open in Python")
+    return path
+
+
 IndexPath = Annotated[
     Path,
-    typer.Option("--index", "-i", envvar="INCDSI_INDEX", help="Folder of the index.", show_default=False),
+    typer.Option(
+        "--index",
+        "-i",
+        envvar="INCDSI_INDEX",
+        help="Folder of the index.",
+        show_default=False,
+        callback=folder_of,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]

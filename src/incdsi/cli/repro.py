@@ -17,6 +17,7 @@ from incdsi.errors import MissingExtra
 if TYPE_CHECKING:
     from incdsi.evaluation.experiments.settings import StudySettings
     from incdsi.evaluation.experiments.study import Study
+    from incdsi.evaluation.splits import Split
     from incdsi.text.encoders import Encoder
 
 Name = Annotated[
@@ -61,6 +62,10 @@ EncoderEpochs = Annotated[
 def repro(
     dataset: Name,
     only: Only = None,
+    documents: Annotated[
+        int | None,
+        typer.Option("--documents", min=0, help="Draw so many; 0 takes all.", show_default=False),
+    ] = None,
     small: Annotated[bool, typer.Option("--small", help="A few hundred documents: about two minutes.")] = False,
     out: Out = None,
     data: Data = None,
@@ -95,6 +100,7 @@ def repro(
     laboratory, datasets = _rooms()
     names = laboratory.chosen(only or [])
     given = {
+        "documents": documents,
         "orders": orders,
         "trials": trials,
         "optimiser": optimiser,
@@ -132,20 +138,34 @@ def _settings(preset: StudySettings, small: bool, seed: int, given: dict[str, An
 
 
 def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool) -> Study:
-    from incdsi.evaluation.experiments.adapting import adapted, torch_encoder
-    from incdsi.evaluation.experiments.study import Study
-    from incdsi.text.encoders import load_encoder
+    from incdsi.evaluation.experiments.study import UNKNOWN, Study, facts
+    from incdsi.evaluation.experiments.tasks import require_same
+    from incdsi.evaluation.suggesting import require_ax
 
     dataset = datasets.read_dataset(name, data).sampled(settings.documents, settings.seed)
     split = dataset.split(settings.seed)
-    if settings.encoder_epochs:
-        with progress("stage 1", hidden=hidden) as report:
-            encoder: Encoder = adapted(dataset, split, torch_encoder(settings.encoder), settings, progress=report)
-    else:
-        encoder = load_encoder(settings.encoder or None)
+    datasets.require_texts(dataset)
+    require_same(folder, facts(dataset.collection, split, settings), unknown=UNKNOWN)
+    if settings.optimiser == "ax":
+        require_ax()
+    encoder, before = _encoder(dataset, split, settings, hidden)
     with progress("embedding", hidden=hidden) as report:
         embedded = datasets.embedded(dataset, encoder, report)
-    return Study(embedded, split, settings, folder)
+    return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
+
+
+def _encoder(dataset: Any, split: Split, settings: StudySettings, hidden: bool) -> tuple[Encoder, dict[str, float]]:
+    """What everything is embedded with, and the seconds stage 1 took where the encoder learns in it."""
+    from incdsi.evaluation.experiments.adapting import adapted, torch_encoder
+    from incdsi.text.encoders import load_encoder
+
+    name = settings.encoder
+    able = torch_encoder(name) if settings.encoder_epochs or (name and settings.finetuned) else None
+    if able is None or not settings.encoder_epochs:
+        return load_encoder(name or None), {}
+    with progress("stage 1", hidden=hidden) as report:
+        encoder, seconds = adapted(dataset, split, able, settings, progress=report)
+    return encoder, {"stage 1": seconds}
 
 
 def _tell(study: Study, seconds: dict[str, float], page: Path, *, as_json: bool, quiet: bool) -> None:

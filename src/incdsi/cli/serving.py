@@ -12,7 +12,7 @@ import typer
 from incdsi.cli import output
 from incdsi.cli.app import app
 from incdsi.cli.opening import is_there, open_or_create, stored_settings
-from incdsi.cli.options import AsJson, EncoderName, Quiet
+from incdsi.cli.options import AsJson, EncoderName, Quiet, folder_of
 from incdsi.cli.progress import progress
 from incdsi.errors import MissingExtra
 
@@ -27,7 +27,13 @@ DEMO_DOCUMENTS = 600
 def serve(
     index: Annotated[
         Path | None,
-        typer.Option("--index", "-i", help="Folder of the index, made when it is not there.", show_default=False),
+        typer.Option(
+            "--index",
+            "-i",
+            help="Folder of the index, made when it is not there.",
+            show_default=False,
+            callback=folder_of,
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="TOML with settings.", show_default=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
@@ -67,11 +66,14 @@ class AsyncRemoteIndex(Remote[I]):
 
     async def documents(self) -> AsyncIterator[Document]:
         """All documents, as of now, in the order of their last change."""
-        async with self._http.stream("GET", "/v1/documents") as answer:
-            if answer.status_code != 200:
-                raise refusal(answer.status_code, answer.headers, await answer.aread())
-            async for line in answer.aiter_lines():
-                yield calls.document(json.loads(line))
+        try:
+            async with self._http.stream("GET", "/v1/documents") as answer:
+                if answer.status_code != 200:
+                    raise refusal(answer.status_code, answer.headers, await answer.aread())
+                async for line in answer.aiter_lines():
+                    yield calls.line(line)
+        except http().TransportError as error:
+            raise unreachable(error, self.url) from error
 
     async def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen."""
@@ -121,13 +123,13 @@ class AsyncRemoteIndex(Remote[I]):
 
     async def delete(
         self,
-        id: str | None = None,
+        id: str | Iterable[str] | None = None,
         *,
         where: Where | None = None,
         resolve: bool = False,
         if_version: int | None = None,
     ) -> int:
-        """Remove a document, or all that pass a filter; how many."""
+        """Remove a document, several at once, or all that pass a filter; how many."""
         return await self._send(calls.delete(id, where, resolve, if_version))
 
     # Inside
@@ -146,5 +148,5 @@ class AsyncRemoteIndex(Remote[I]):
         except http().TransportError as error:
             raise unreachable(error, self.url) from error
         if answer.is_success:
-            return call.read(answer.json())
+            return calls.answered(answer.content, call.read)
         raise refusal(answer.status_code, answer.headers, answer.content)

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import InvalidInput
+from incdsi.errors import InvalidInput, ServerError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -96,10 +96,13 @@ def teach(query: object, id: str, if_version: int | None) -> Call[Addition]:
     return _write("POST", "/v1/teach", {"query": query, "id": id}, if_version, _addition)
 
 
-def delete(id: str | None, where: Where | None, resolve: bool, if_version: int | None) -> Call[int]:
+def delete(id: str | Iterable[str] | None, where: Where | None, resolve: bool, if_version: int | None) -> Call[int]:
     if (id is None) == (where is None):
         raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
-    chosen = {"ids": [id]} if where is None else {"where": _plain(where)}
+    if id is not None:
+        chosen: dict[str, object] = {"ids": [id] if isinstance(id, str) else list(id)}
+    else:
+        chosen = {"where": _plain(where)}
     body = {**chosen, "resolve": resolve}
     return _write("POST", "/v1/documents/delete", body, if_version, lambda found: int(found["deleted"]))
 
@@ -111,6 +114,19 @@ def portions(documents: Iterable[Document], asked: Mapping[str, Sequence[str]]) 
     if strangers:
         raise InvalidInput(f"expected queries of documents in the batch, found some for {min(strangers)!r}")
     return [batch[start : start + PORTION] for start in range(0, len(batch), PORTION)]
+
+
+def line(content: str) -> Document:
+    """A document from a line of JSON."""
+    return answered(content.encode(), document)
+
+
+def answered(content: bytes, read: Callable[[Any], T]) -> T:
+    """What an answer says; ServerError when it is not incdsi's, as that of a proxy in between."""
+    try:
+        return read(json.loads(content))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServerError("expected an answer of incdsi, found something else; check the address") from error
 
 
 def document(found: Mapping[str, Any]) -> Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -70,11 +69,14 @@ class RemoteIndex(Remote[I]):
 
     def documents(self) -> Iterator[Document]:
         """All documents, as of now, in the order of their last change."""
-        with self._http.stream("GET", "/v1/documents") as answer:
-            if answer.status_code != 200:
-                raise refusal(answer.status_code, answer.headers, answer.read())
-            for line in answer.iter_lines():
-                yield calls.document(json.loads(line))
+        try:
+            with self._http.stream("GET", "/v1/documents") as answer:
+                if answer.status_code != 200:
+                    raise refusal(answer.status_code, answer.headers, answer.read())
+                for line in answer.iter_lines():
+                    yield calls.line(line)
+        except http().TransportError as error:
+            raise unreachable(error, self.url) from error
 
     def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen."""
@@ -130,13 +132,13 @@ class RemoteIndex(Remote[I]):
 
     def delete(
         self,
-        id: str | None = None,
+        id: str | Iterable[str] | None = None,
         *,
         where: Where | None = None,
         resolve: bool = False,
         if_version: int | None = None,
     ) -> int:
-        """Remove a document, or all that pass a filter, with their text, queries and preserve rows; how many."""
+        """Remove a document, several at once, or all that pass a filter, with all that was made of them; how many."""
         return self._send(calls.delete(id, where, resolve, if_version))
 
     # Inside
@@ -155,5 +157,5 @@ class RemoteIndex(Remote[I]):
         except http().TransportError as error:
             raise unreachable(error, self.url) from error
         if answer.is_success:
-            return call.read(answer.json())
+            return calls.answered(answer.content, call.read)
         raise refusal(answer.status_code, answer.headers, answer.content)

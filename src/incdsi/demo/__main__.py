@@ -27,6 +27,7 @@ QUESTIONS = (
     "how do I read a zip file",
 )
 LESSON = ("a cache that forgets what nobody uses", "weakref.WeakValueDictionary")
+DEFAULT = Path("demo-index")
 MOST = 2000  # documents; embedding them is most of the demo's time
 
 
@@ -49,7 +50,8 @@ class Demo:
                 style="dim",
                 highlight=False,
             )
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder == DEFAULT:  # made by the last demo; another folder with something in it is refused
+            shutil.rmtree(self.folder, ignore_errors=True)
         with Index.create(self.folder, self.encoder) as index:
             self._fill(index, documents)
             self._say(
@@ -161,7 +163,7 @@ def _problems(index: Index) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="incdsi.demo", description=__doc__)
-    parser.add_argument("--index", type=Path, default=Path("demo-index"), help="folder of the demo's index, made anew")
+    parser.add_argument("--index", type=Path, default=DEFAULT, help="folder of the demo's index")
     parser.add_argument("--documents", type=_at_least_one, default=MOST, help=f"at most so many documents; {MOST}")
     arguments = parser.parse_args()
     console = Console()

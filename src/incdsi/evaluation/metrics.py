@@ -1,8 +1,8 @@
-"""Hits@1, 5, 10 and MRR@10 through ir-measures, with the number of queries, intervals and paired significance."""
+"""Hits@1, 5, 10 and MRR@10 as ir-measures has them, with the number of queries, intervals, paired significance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,17 +55,6 @@ class Scores:
         low, high = wilson(values) if measure.startswith("H@") else bootstrap(values, seed)
         return Estimate(mean=self.mean(measure), low=100 * low, high=100 * high, n=len(self))
 
-    def summary(self) -> dict[str, Estimate]:
-        """Every measure with its interval."""
-        return {measure: self.estimate(measure) for measure in MEASURES}
-
-    def only(self, query_ids: Collection[str]) -> Scores:
-        """Those of some queries, in the order they have here."""
-        wanted = set(query_ids)
-        places = [place for place, id in enumerate(self.query_ids) if id in wanted]
-        kept = tuple(self.query_ids[place] for place in places)
-        return Scores(query_ids=kept, values={name: some[places] for name, some in self.values.items()})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
@@ -108,11 +97,6 @@ def score_ranks(query_ids: Sequence[str], ranks: Ranks) -> Scores:
     values: dict[str, Values] = {f"H@{k}": (found <= k).astype(np.float64) for k in CUTOFFS}
     values["MRR@10"] = np.where(found <= 10, 1.0 / np.maximum(found, 1), 0.0)
     return Scores(query_ids=tuple(query_ids), values=values)
-
-
-def apart(scores: Scores, groups: Mapping[str, Collection[str]]) -> dict[str, Scores]:
-    """The scores of each group of queries, such as old and new ones."""
-    return {name: scores.only(query_ids) for name, query_ids in groups.items()}
 
 
 def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Comparison:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,14 +126,6 @@ class Stream:
     state: State
     seconds: dict[int, dict[str, float]]
 
-    def vectors_at(self, additions: int) -> Floats:
-        """The document vectors after that many additions, (before + additions, h)."""
-        return self.state.vectors[: self.before + additions]
-
-    def seconds_at(self, mark: int) -> float:
-        """The seconds spent up to a mark."""
-        return sum(self.seconds[mark].values())
-
 
 def add_all(
     state: State,
@@ -171,12 +163,6 @@ def add_all(
         state=adder.state(),
         seconds={end: spent for end, spent in seconds.items() if end in wanted},
     )
-
-
-class _Adder(Protocol):
-    def add(self, newcomers: Newcomers, watch: Stopwatch) -> None: ...
-
-    def state(self) -> State: ...
 
 
 class _Ours:

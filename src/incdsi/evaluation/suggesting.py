@@ -7,6 +7,7 @@ had never stopped.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import logging
 import os
@@ -57,14 +58,11 @@ def suggest_gp(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: 
 
 def suggest_ax(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: int) -> dict[str, float]:
     """By Ax, as the paper's authors did (extra `paper`); by Sobol's sequence for the first five."""
-    try:
-        from ax.api.client import Client
-        from ax.api.configs import RangeParameterConfig
-        from ax.utils.common.logger import set_ax_logger_levels
-    except ImportError as error:
-        raise MissingExtra(
-            "expected Ax for the authors' own optimiser, found none; install it with: pip install 'incdsi[paper]'"
-        ) from error
+    require_ax()
+    from ax.api.client import Client
+    from ax.api.configs import RangeParameterConfig
+    from ax.utils.common.logger import set_ax_logger_levels
+
     set_ax_logger_levels(logging.WARNING)
     client = Client(random_seed=seed + len(finished))
     client.configure_experiment(
@@ -88,6 +86,14 @@ def suggest_ax(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: 
         client.complete_trial(trial_index=number, raw_data={TARGET: trial.target})
     (values,) = client.get_next_trials(max_trials=1).values()
     return {name: float(values[name]) for name in ranges}
+
+
+def require_ax() -> None:
+    """MissingExtra without Ax."""
+    if importlib.util.find_spec("ax") is None:
+        raise MissingExtra(
+            "expected Ax for the authors' own optimiser, found none; install it with: pip install 'incdsi[paper]'"
+        )
 
 
 class Journal:

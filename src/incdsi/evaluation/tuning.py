@@ -3,7 +3,7 @@
 | here               | paper   | paper's form        | general form       |
 | ------------------ | ------- | ------------------- | ------------------ |
 | `weights.retrieve` | lambda1 | U(0.05, 0.95)       | the same           |
-| `weights.anchor`   | lambda2 | LogU(1e-8, 1e-3)    | LogU(1e-4, 1)      |
+| `weights.anchor`   | lambda2 | LogU(1e-8, 1e-3)    | LogU(1e-3, 1)      |
 | `margins`          | gamma   | U(0, 10)            | the same           |
 """
 
@@ -29,7 +29,7 @@ from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 TRIALS = 50
 BETA = 5.0  # how much more the old documents count than the new ones
 STEPS = 100  # of progress in one trial
-ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-4, high=1.0, log=True)}
+ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-3, high=1.0, log=True)}
 # Tried first, so that tuning never ends below them: what serves untuned, and the paper's form at weights near its own.
 STARTS: Mapping[Form, tuple[Hyperparameters, ...]] = {
     "general": (SAFE, BOLD),
@@ -99,6 +99,7 @@ class Rehearsal:
         *,
         expected: int | None = None,
         sample: int | None = None,
+        adapted: bool = False,
         seed: int = 0,
     ) -> Rehearsal:
         """Additions to the state of `split.initial`, in that order, placed by the questions and judged by `split.val`.
@@ -106,7 +107,9 @@ class Rehearsal:
         The tuning documents alone tell too little of what many more do to the old ones. So when more are
         `expected`, initial documents drawn at random stand in for the rest: they are taken out of the state and
         added again, and everybody's quality is judged after that many. `sample` keeps that many initial documents
-        and as small a share of the additions, for speed. Test queries and new documents are never looked at.
+        and as small a share of the additions, for speed. With an encoder that was `adapted` to the initial
+        documents, stand-ins are no longer new to it: only the tuning documents' queries are then judged as new.
+        Test queries and new documents are never looked at.
         """
         if len(state) != len(split.initial):
             raise InvalidInput(
@@ -119,6 +122,9 @@ class Rehearsal:
         asked = embedded.asked(split.val)
         old, old_owners = _of_documents(asked, old_places, len(embedded.documents))
         new, new_owners = _of_documents(asked, places, len(embedded.documents))
+        if adapted:
+            unseen = np.flatnonzero(added[new_owners] >= len(initial))
+            new, new_owners = new[unseen], new_owners[unseen]
         remaining, newcomers = state.only(kept), Newcomers.of(embedded, places, questions)
         data = (split.collection_digest[:12], embedded.encoder.fingerprint[:12], split.seed, seed)
         return cls(

@@ -144,7 +144,7 @@ class Index:
     ) -> Self:
         """The index in a folder, for searching and, while no other process does, for writing.
 
-        An http(s) address gives the same verbs over the wire; `key` is the server's, or that in INCDSI_KEY.
+        An http(s) address gives a RemoteIndex, whose verbs are the same; `key` is the server's, or that in INCDSI_KEY.
         """
         if str(path).startswith(("http://", "https://")):
             return cast(Self, _remote(str(path), key, encoder, generator))

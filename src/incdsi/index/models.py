@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,8 +23,14 @@ def as_encoder(encoder: Encoder | str | Path | None) -> Encoder:
 
 def folder_name(encoder: Encoder) -> str | None:
     """Where an index keeps this encoder; None for one of the caller's own that it cannot keep."""
-    kept = isinstance(encoder, OnnxEncoder) or hasattr(encoder, "model")
+    kept = isinstance(encoder, OnnxEncoder) or _is_torch(encoder)
     return f"{MODELS}/{encoder.fingerprint[:16]}" if kept else None
+
+
+def _is_torch(encoder: Encoder) -> bool:
+    """Whether it is a TorchEncoder, without importing torch when nobody has."""
+    module = sys.modules.get("incdsi.text.encoders.torch_encoder")
+    return module is not None and isinstance(encoder, module.TorchEncoder)
 
 
 def keeper(encoder: Encoder) -> Callable[[Path], None]:

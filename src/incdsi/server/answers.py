@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+import structlog
 from starlette.requests import Request
 
 from incdsi.errors import KeyReused
 from incdsi.server.problems import malformed
+from incdsi.store.connections import BUSY_MILLISECONDS, clear_errors
+from incdsi.store.files import ANSWERS
 
-FILE = "answers.db"
+log = structlog.get_logger("incdsi.server")
 MOST = 10_000
 SECONDS = 86_400
 LONGEST_KEY = 255
@@ -34,7 +37,7 @@ class Reply:
 
 
 class Answers:
-    """The latest answers by key, for a day; they hold ids and figures, never text.
+    """The latest answers by key, for a day or until the index is compacted: ids, figures, taught queries.
 
     Kept by the operating system once given (a killed process loses none), written to the disk a little later.
     """
@@ -43,13 +46,15 @@ class Answers:
         self._most, self._seconds = most, seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="incdsi-answers")
         self._under_way: dict[str, tuple[bytes, asyncio.Future[Reply]]] = {}
-        self._connection = apsw.Connection(str(folder / FILE))
-        self._connection.pragma("journal_mode", "wal")
-        self._connection.pragma("synchronous", "normal")
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, request BLOB, status INTEGER, "
-            "content BLOB, version INTEGER, at REAL); CREATE INDEX IF NOT EXISTS by_age ON answers (at)"
-        )
+        with clear_errors(folder / ANSWERS):
+            self._connection = apsw.Connection(str(folder / ANSWERS))
+            self._connection.set_busy_timeout(BUSY_MILLISECONDS)
+            self._connection.pragma("journal_mode", "wal")
+            self._connection.pragma("synchronous", "normal")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, request BLOB, status INTEGER, "
+                "content BLOB, version INTEGER, at REAL); CREATE INDEX IF NOT EXISTS by_age ON answers (at)"
+            )
 
     def close(self) -> None:
         self._thread.shutdown()
@@ -85,7 +90,10 @@ class Answers:
             _require_same(known[0], request)
             return known[1]
         reply = await act()
-        await loop.run_in_executor(self._thread, self._keep, key, request, reply)
+        try:
+            await loop.run_in_executor(self._thread, self._keep, key, request, reply)
+        except apsw.Error as error:  # the change itself is on the disk: to say otherwise would be wrong
+            log.error("answer not kept", reason=str(error))
         return reply
 
     def _find(self, key: str) -> tuple[bytes, Reply] | None:

@@ -36,11 +36,11 @@ class Service:
         self.recorder = Recorder()
         self.info = InfoKeeper(index)
         self.projection = Projection(index)
+        self.answers = Answers(settings.index)
         self.ready = False
 
     def start(self) -> None:
-        """Threads and files; nothing runs before."""
-        self.answers = Answers(self.settings.index)
+        """Threads; nothing runs before."""
         self.queue = WriteQueue(self.index, self.settings.queue, self.metrics.grouped)
         self.metrics.watch_queue(self.queue.__len__)
         self._searching = ThreadPoolExecutor(self.settings.threads, thread_name_prefix="incdsi-search")

@@ -31,7 +31,7 @@ TINY = StudySettings(
     hinge_documents=3,
     query_counts=(1,),
     betas=(1.0, 5.0),
-    marks=(0.5, 1.0),
+    marks=(0.5, 0.8, 1.0),
 )
 PARTS = ("train", "train", "val", "test")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from incdsi.evaluation.collection import Collection
 from incdsi.evaluation.experiments import adapting
 from incdsi.evaluation.experiments.adapting import Lesson, adapted
 from incdsi.evaluation.experiments.datasets import Dataset, Given
@@ -49,17 +50,34 @@ def test_generated_queries_of_the_collection_are_in_the_lesson(dataset: Dataset,
     assert "of both" not in lesson.queries[first] + lesson.queries[second]
 
 
+def test_a_query_that_several_documents_share_adapts_nothing(dataset: Dataset, parts: Split) -> None:
+    first, second = parts.initial[:2]
+    shared = [
+        replace(query, text=f" What  is {'this' if query.document_id in (first, second) else query.id}? ")
+        for query in dataset.collection.queries
+    ]
+    whole = Collection(name="shared", documents=dataset.collection.documents, queries=shared)
+    lesson = Lesson.of(Dataset(collection=whole), parts)
+    assert lesson.natural
+    assert "What is this?" not in lesson.natural
+    taught = {text for texts in lesson.queries.values() for text in texts}
+    assert taught >= set(lesson.natural)  # folded alike, or none would be found again
+
+
 def test_the_adapted_encoder_is_another_one_and_is_learned_once(
     dataset: Dataset, parts: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = tiny_encoder(tmp_path / "tiny")
     parts = replace(parts, val=())  # with nothing to choose by, the last epoch is kept
     before = base.fingerprint
-    learned = adapted(dataset, parts, base, SETTINGS, cache=tmp_path / "cache")
+    learned, seconds = adapted(dataset, parts, base, SETTINGS, cache=tmp_path / "cache")
+    assert seconds > 0
     assert base.fingerprint == before != learned.fingerprint
     monkeypatch.setattr(adapting, "train", None)
-    again = adapted(dataset, parts, base, SETTINGS, cache=tmp_path / "cache")
+    again, took = adapted(dataset, parts, base, SETTINGS, cache=tmp_path / "cache")
+    assert took == seconds
     assert again.fingerprint == learned.fingerprint
+    assert not list((tmp_path / "cache").rglob("checkpoint"))
     np.testing.assert_allclose(again.encode(["river"]), learned.encode(["river"]), atol=1e-6)
     with pytest.raises(TypeError):  # other epochs are another encoder: it would have to learn
         adapted(dataset, parts, base, replace(SETTINGS, encoder_epochs=2), cache=tmp_path / "cache")

@@ -10,10 +10,9 @@ import pytest
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.evaluation.collection import Collection
-from incdsi.evaluation.experiments.datasets import BESIDE, Dataset, Given, embedded, read_dataset, settings_for
+from incdsi.evaluation.experiments.datasets import BESIDE, Dataset, Given, read_dataset, require_texts, settings_for
 from incdsi.evaluation.experiments.settings import NQ_PASSAGES, PAPER, SQUAD
 from tests.evaluation.experiments.study_problems import collection
-from tests.evaluation.test_embedded import HashEncoder
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,7 +77,8 @@ def test_a_collection_without_any_text_is_refused() -> None:
     documents = [Document(id=document.id, text="") for document in made.documents]
     bare = Collection(name="bare", documents=documents, queries=made.queries)
     with pytest.raises(InvalidInput, match="expected documents with texts, found none in bare"):
-        embedded(Dataset(collection=bare), HashEncoder())
+        require_texts(Dataset(collection=bare))
+    require_texts(Dataset(collection=made))
 
 
 def test_given_queries_are_handed_out(tmp_path: Path) -> None:

@@ -64,6 +64,16 @@ def test_a_collection_in_a_folder_is_studied_at_one_command(tmp_path: Path) -> N
     assert Path("out", "split", "qrels-old.txt").exists()
 
 
+def test_a_folder_of_another_study_is_refused_before_anything_is_learned(made: Path, tmp_path: Path) -> None:
+    Path("out").mkdir()
+    Path("out", "study.json").write_text('{"dataset": "another"}')
+    options = ["--small", "--encoder", str(tmp_path / "model"), "--encoder-epochs", "1", "--out", "out"]
+    result = CliRunner().invoke(app, ["repro", str(made), *options])
+    assert result.exit_code == 1
+    assert "expected out to hold the same study, found another" in result.stderr
+    assert not (tmp_path / "cache").exists()
+
+
 def test_the_encoder_learns_first_when_asked(made: Path, tmp_path: Path) -> None:
     options = ["--small", "--only", "beta", "--frozen", "--encoder", str(tmp_path / "model"), "--encoder-epochs", "1"]
     result = CliRunner().invoke(app, ["repro", str(made), *options, "--out", "out"])

@@ -14,8 +14,9 @@ import pytest
 from incdsi.baselines.ranking import best
 from incdsi.errors import InvalidFile, InvalidHyperparameters, InvalidInput
 from incdsi.evaluation.experiments import curves, generated_only, long_stream, main_table, query_count
+from incdsi.evaluation.experiments.comparing import require_agreement
 from incdsi.evaluation.experiments.grid import Point, keeping_the_old, level
-from incdsi.evaluation.experiments.judging import decoded, encoded, hits1, own_ranks, scores_of
+from incdsi.evaluation.experiments.judging import decoded, encoded, hits1, own_ranks, scores_of, searched, standing
 from incdsi.evaluation.experiments.laboratory import EXPERIMENTS, chosen, run_study, tasks_of, took
 from incdsi.evaluation.experiments.methods import GENERAL, PAPER, RETRAINING, makers
 from incdsi.evaluation.experiments.study import Study
@@ -80,6 +81,33 @@ def test_a_finished_study_computes_nothing_again(finished: Finished, monkeypatch
 def test_another_study_in_the_same_folder_is_refused(finished: Finished) -> None:
     with pytest.raises(InvalidInput, match=r"another .*trials"):
         Study(finished.study.data, finished.study.split, replace(TINY, trials=4), finished.page.parent)
+
+
+def test_a_split_that_was_changed_is_refused(finished: Finished, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished.page.parent, tmp_path / "copy")
+    new = folder / "split" / "new.txt"
+    new.write_text("".join(reversed(new.read_text().splitlines(keepends=True))))
+    with pytest.raises(InvalidFile, match=r"expected new\.txt as it was written"):
+        Study(finished.study.data, finished.study.split, TINY, folder)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "time"])
+def test_every_table_of_scores_says_how_many_queries_it_rests_on(finished: Finished, name: str) -> None:
+    for table in EXPERIMENTS[name].section(finished.study).tables:
+        assert "test queries" in table.caption
+
+
+def test_ranks_that_ir_measures_would_not_find_are_refused(finished: Finished) -> None:
+    method = makers(finished.study)["dense"](lambda *_: None)
+    method.fit(finished.study.initial)
+    method.add(finished.study.new)
+    groups = finished.study.groups(len(finished.study.new))
+    found = searched(method, groups)
+    judged = finished.study.write_run("dense", found, groups)
+    ranks = standing(found, groups)
+    require_agreement(judged, ranks)
+    with pytest.raises(InvalidInput, match="expected ir-measures to agree"):
+        require_agreement(judged, {**ranks, "old": ranks["old"].translate(str.maketrans("1.", ".1"))})
 
 
 def test_old_and_new_queries_are_those_of_initial_and_new_documents(finished: Finished) -> None:

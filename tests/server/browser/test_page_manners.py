@@ -111,7 +111,7 @@ def test_a_server_that_goes_and_comes_back(visit: Visit, site: Site) -> None:
     page.fill("#query", "fire and rain")
     expect(page.locator("#status")).to_contain_text("Not searched")
     site.start()
-    page.locator("#retry").click()
+    page.locator("#retry").dispatch_event("click")  # it may have found the server by itself, and be hidden by now
     expect(page.locator("#banner")).to_contain_text("The server is back")
     shows(page, "fire and rain")
     expect(page.locator("#banner")).to_be_hidden()

@@ -42,9 +42,9 @@ class Released:
 def read_released(folder: Path | str, name: str | None = None) -> Released:
     """A dataset as released, such as NQ320k.
 
-    A document's text is `doc_text` where a row has it and empty otherwise: the method uses queries only. A
-    query's id is its folder, file and line. A val or test query must be for a document that has a train or
-    generated query in the same folder, and a document must be in one folder only.
+    A document's text is the `doc_text` of its first row that has one and empty otherwise: the method uses queries
+    only. A query's id is its folder, file and number there. A val or test query must be for a document that has a
+    train or generated query in the same folder, and a document must be in one folder only.
     """
     source = Path(folder)
     gathering = Gathering(name or source.resolve().name)
@@ -77,35 +77,34 @@ def read_released(folder: Path | str, name: str | None = None) -> Released:
 
 def _add_documents(gathering: Gathering, folder: Path, generated: dict[str, list[str]]) -> list[str]:
     """The ids of the folder's documents, in the order in which they first come."""
-    mine: dict[str, None] = {}
+    first: dict[str, tuple[Path, int]] = {}
+    texts: dict[str, str] = {}
     for file in ("trainqueries.json", *PASSAGES):
         path = _required(folder, file)
         for line, row in _rows(path):
             with refusing(path, line):
                 document_id = string(row, "doc_id")
-                text = string(row, "gen_question") if file in PASSAGES else None
-            if document_id not in mine:
-                gathering.add_document(_document(document_id, row), path, line)
-                mine[document_id] = None
-                generated[document_id] = []
+                asked = string(row, "gen_question") if file in PASSAGES else None
+                text = string(row, "doc_text") if row.get("doc_text") else None
+            first.setdefault(document_id, (path, line))
             if text is not None:
-                generated[document_id].append(text)
-    return list(mine)
-
-
-def _document(document_id: str, row: dict[str, Any]) -> Document:
-    text = row.get("doc_text")
-    return Document(id=document_id, text=text if isinstance(text, str) else "")
+                texts.setdefault(document_id, text)
+            if asked is not None:
+                generated.setdefault(document_id, []).append(asked)
+    for document_id, (path, line) in first.items():
+        gathering.add_document(Document(id=document_id, text=texts.get(document_id, "")), path, line)
+        generated.setdefault(document_id, [])
+    return list(first)
 
 
 def _queries(folder: Path) -> Iterator[tuple[Judged, Path, int]]:
     for part in PARTS:
         path = _required(folder, f"{part}queries.json")
         count = 0
-        for count, (line, row) in enumerate(_rows(path), start=1):  # noqa: B007
+        for count, (line, row) in enumerate(_rows(path), start=1):
             with refusing(path, line):
                 query = Judged(
-                    id=f"{folder.name}/{part}/{line}",
+                    id=f"{folder.name}/{part}/{count}",
                     text=string(row, "question"),
                     document_id=string(row, "doc_id"),
                     split=part,

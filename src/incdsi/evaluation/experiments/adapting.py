@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import shutil
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incdsi.documents import Document
@@ -15,9 +17,13 @@ from incdsi.evaluation.experiments.tasks import Progress
 from incdsi.evaluation.splits import Split
 from incdsi.text.encoders.locate import HUB_NAME, installed_model
 from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi.text.queries import distinct, drop_shared
 from incdsi.training.folders import appearing
-from incdsi.training.settings import FinetuneSettings
+from incdsi.training.settings import PAPER_MSMARCO, PAPER_NQ, FinetuneSettings
 from incdsi.training.stage1 import train
+
+CHECKPOINT = "checkpoint"
+RECIPES = {"nq320k": PAPER_NQ, "msmarco": PAPER_MSMARCO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +39,12 @@ class Lesson:
     def of(cls, dataset: Dataset, split: Split) -> Lesson:
         initial = set(split.initial)
         generated = generated_queries(dataset.collection, dataset.generator)
-        natural = _texts(dataset, split.train, initial)
+        natural = {id: distinct(texts) for id, texts in _texts(dataset, split.train, initial).items()}
+        queries = drop_shared({id: [*natural[id], *generated.get(id, [])] for id in split.initial})
         return cls(
             documents=[document for document in dataset.collection.documents if document.id in initial],
-            queries={id: [*natural[id], *generated.get(id, [])] for id in split.initial},
-            natural=[text for texts in natural.values() for text in texts],
+            queries=queries,
+            natural=[text for id, texts in queries.items() for text in texts if text in natural[id]],
             validation=_texts(dataset, split.val, initial),
         )
 
@@ -50,30 +57,36 @@ def adapted(
     *,
     cache: Path | None = None,
     progress: Progress | None = None,
-) -> TorchEncoder:
-    """The encoder finetuned for `encoder_epochs` and kept in the user's cache; a stopped training goes on.
+) -> tuple[TorchEncoder, float]:
+    """The encoder finetuned for `encoder_epochs`, and the seconds that took; kept in the user's cache.
 
-    Natural queries adapt it where there are any, as generated ones resemble the text more than what people ask.
+    A training that was stopped goes on; then the seconds are those of its last part.
+    On the paper's own sets by the paper's settings, which take all queries alike. Elsewhere by ours: natural
+    queries adapt it where there are any, as generated ones resemble the text more than what people ask.
     """
-    folder = (cache or cache_home()) / f"{dataset.collection.name}-stage1-{_digest(split, encoder, settings)}"
-    kept = folder / "encoder"
+    lesson, recipe = Lesson.of(dataset, split), RECIPES.get(dataset.collection.name)
+    digest = _digest(lesson, encoder, settings)
+    folder = (cache or cache_home()) / f"{dataset.collection.name}-stage1-{digest}"
+    kept, cost = folder / "encoder", folder / "seconds"
     if not kept.exists():
-        lesson = Lesson.of(dataset, split)
+        begin = time.perf_counter()
         model = train(
             lesson.documents,
             lesson.queries,
             encoder=encoder,
             mode="finetune",
-            settings=FinetuneSettings(epochs=settings.encoder_epochs, seed=settings.seed),
+            settings=replace(recipe or FinetuneSettings(), epochs=settings.encoder_epochs, seed=settings.seed),
             validation=lesson.validation,
-            adapt_to=lesson.natural or None,
-            checkpoint=folder / "checkpoint",
+            adapt_to=lesson.natural or None if recipe is None else None,
+            checkpoint=folder / CHECKPOINT,
             progress=progress,
         )
         assert isinstance(model.encoder, TorchEncoder)
+        cost.write_text(str(time.perf_counter() - begin))
         with appearing(kept) as unfinished:
             model.encoder.save(unfinished)
-    return TorchEncoder.load(kept)
+        shutil.rmtree(folder / CHECKPOINT)
+    return TorchEncoder.load(kept), float(cost.read_text())
 
 
 def torch_encoder(name: str) -> TorchEncoder:
@@ -91,8 +104,9 @@ def _texts(dataset: Dataset, query_ids: tuple[str, ...], initial: set[str]) -> d
     return texts
 
 
-def _digest(split: Split, encoder: TorchEncoder, settings: StudySettings) -> str:
+def _digest(lesson: Lesson, encoder: TorchEncoder, settings: StudySettings) -> str:
     """All that the adapted encoder depends on."""
-    parts = (split.collection_digest, split.initial, split.train, split.val)
-    about = json.dumps([*parts, encoder.fingerprint, settings.encoder_epochs, settings.seed])
-    return hashlib.sha256(about.encode()).hexdigest()[:12]
+    texts = [(document.id, document.content) for document in lesson.documents]
+    about = [texts, lesson.queries, lesson.natural, lesson.validation, encoder.fingerprint]
+    dumped = json.dumps([*about, settings.encoder_epochs, settings.seed], sort_keys=True)
+    return hashlib.sha256(dumped.encode()).hexdigest()[:12]

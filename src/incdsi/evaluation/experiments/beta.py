@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incdsi.evaluation.experiments.comparing import compared, interval, unique
+from incdsi.evaluation.experiments.comparing import asked, compared, interval, unique
 from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import FORMS, GENERAL, PAPER, incremental, named
 from incdsi.evaluation.experiments.study import Study
@@ -55,13 +55,14 @@ def section(study: Study) -> Section:
         "the same trials, which were drawn for beta 5."
     )
     panel = Panel(title="all new documents", x="beta", y="H@1 (%)", series=series, log_x=True)
+    caption = f"What each beta chooses ({asked(pieces[GENERAL, low])})"
     columns = ("form", "beta", "weights", "H@1 old", "H@1 new")
     return Section(
         name=NAME,
         title=TITLE,
         paragraphs=(text,),
         figures=(Figure(name="beta", caption="H@1 of old and new documents over beta.", panels=(panel,)),),
-        tables=(Table(name="beta", caption="What each beta chooses", columns=columns, rows=rows),),
+        tables=(Table(name="beta", caption=caption, columns=columns, rows=rows),),
     )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from incdsi.baselines.protocol import Method, Part
+from incdsi.errors import InvalidInput
 from incdsi.evaluation.experiments.judging import judged, scores_of, searched, standing
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
-from incdsi.evaluation.metrics import compare
+from incdsi.evaluation.metrics import MEASURES, Scores, compare
 
 STAR = "∗"  # not the asterisk, which would mark bold
 Make = Callable[[Progress], Method]
@@ -28,7 +31,7 @@ def compared(
     """The task that adds these documents by this method and keeps the ranks of old and new test queries.
 
     With `validation` it keeps those of the validation queries too, under `val`. `run_as` names the TREC run it
-    writes.
+    writes; what ir-measures makes of that run must be what the ranks say.
     """
 
     def run(progress: Progress) -> Piece:
@@ -37,14 +40,33 @@ def compared(
         method.add(part)
         groups = study.groups(len(part))
         found = searched(method, groups)
-        if run_as is not None:
-            study.write_run(run_as, found, groups)
         piece: Piece = {"added": len(part), "ranks": standing(found, groups)}
+        if run_as is not None:
+            require_agreement(study.write_run(run_as, found, groups), piece["ranks"])
         if validation:
             piece["val"] = judged(method, study.groups(len(part), validation=True))
         return {**piece, "seconds": dict(method.seconds)}
 
     return Task(name=name, run=run, seconds=seconds + study.judging_seconds())
+
+
+def require_agreement(judged: Mapping[str, Scores], ranks: Mapping[str, str]) -> None:
+    for group, scores in judged.items():
+        ours = scores_of(ranks[group])
+        if any(not np.allclose(scores.values[measure], ours.values[measure]) for measure in MEASURES):
+            raise InvalidInput(f"expected ir-measures to agree with the ranks of {group} documents, found it does not")
+
+
+def asked(ranks: Mapping[str, str]) -> str:
+    """How many queries figures of old and new documents rest on."""
+    return f"{len(ranks['old']):,} old and {len(ranks['new']):,} new test queries"
+
+
+def basis(ranks: Mapping[str, str]) -> str:
+    """The same for figures without intervals of their own: how wide those are."""
+    estimates = [scores_of(ranks[group]).estimate("H@1") for group in ("old", "new") if ranks[group]]
+    widths = " and ".join(f"±{(estimate.high - estimate.low) / 2:.1f}" for estimate in estimates)
+    return f"{asked(ranks)}: 95 % intervals of about {widths} points"
 
 
 def interval(text: str, measure: str = "H@1") -> str:

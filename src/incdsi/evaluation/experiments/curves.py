@@ -119,8 +119,19 @@ def _table(study: Study, methods: tuple[str, ...]) -> Table:
         for group in ("old", "new")
         for method in methods
     )
-    caption = f"H@1 after so many additions: mean ± standard deviation of {study.settings.orders} random orders"
+    caption = (
+        f"H@1 after so many additions: mean ± standard deviation of {study.settings.orders} random orders, of those "
+        f"with a query to judge by; {_queries(study)}"
+    )
     return Table(name="curves", caption=caption, columns=columns, rows=rows)
+
+
+def _queries(study: Study) -> str:
+    """How many queries a mark has, on average over the orders."""
+    ends = [study.piece(f"curves/dense/{order}")["at"] for order in range(study.settings.orders)]
+    new = [np.mean([len(at[str(mark)]["new"]) for at in ends]) for mark in marks(study)]
+    old = len(ends[0][str(marks(study)[0])]["old"])
+    return f"{old:,} old and {'/'.join(f'{count:,.0f}' for count in new)} new test queries"
 
 
 def _cell(mean: float, deviation: float) -> str:

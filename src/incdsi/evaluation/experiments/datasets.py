@@ -88,13 +88,17 @@ def draw(collection: Collection, documents: int, seed: int) -> Collection:
 def embedded(
     dataset: Dataset, encoder: Encoder, progress: Callable[[int, int], None] | None = None, cache: Path | None = None
 ) -> Embedded:
-    """The dataset with all its embeddings, from the user's cache where they are there; InvalidInput without texts."""
+    """The dataset with all its embeddings, from the user's cache where they are there."""
+    return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
+
+
+def require_texts(dataset: Dataset) -> None:
+    """InvalidInput for a collection without any text."""
     if not any(document.content for document in dataset.collection.documents):
         raise InvalidInput(
             f"expected documents with texts, found none in {dataset.collection.name}; a study needs them for anchors, "
             "BM25, dense search and DPR: give its rows a `doc_text`"
         )
-    return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
 
 
 class Given:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from incdsi.baselines.protocol import Part, Questions, joined
-from incdsi.evaluation.experiments.comparing import compared, interval, plain, unique
+from incdsi.evaluation.experiments.comparing import asked, compared, interval, plain, unique
 from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import FORMS, GENERAL, PAPER, incremental
 from incdsi.evaluation.experiments.study import Study
@@ -64,7 +64,7 @@ def section(study: Study) -> Section:
         f"λ2 is at most {LOOSE:g})."
     )
     columns = ("variant", "H@1 old", "H@1 new", "H@10 old", "H@10 new")
-    caption = "What the document's own text is used for"
+    caption = f"What the document's own text is used for ({asked(pieces[names[0]]['ranks'])})"
     return Section(
         name=NAME,
         title=TITLE,

@@ -6,7 +6,7 @@ from typing import Any
 
 from incdsi.baselines.lexical import BM25
 from incdsi.evaluation.experiments import main_table
-from incdsi.evaluation.experiments.comparing import compared, unique
+from incdsi.evaluation.experiments.comparing import basis, compared, unique
 from incdsi.evaluation.experiments.grid import (
     FORMS,
     TUNED,
@@ -157,7 +157,8 @@ def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[st
     for name, ranks in (*beside.items(), ("general form + BM25", fused)):
         rows.append((named(name), "-", *_cells(hits1(ranks["old"]), hits1(ranks["new"]))))
     columns = ("method", "weights", "H@1 old", "H@1 new")
-    return Table(name="frontier", caption="The frontier, all new documents added", columns=columns, rows=tuple(rows))
+    caption = f"The frontier, all new documents added ({basis(fused)})"
+    return Table(name="frontier", caption=caption, columns=columns, rows=tuple(rows))
 
 
 def _cells(old: float, new: float) -> tuple[str, str]:

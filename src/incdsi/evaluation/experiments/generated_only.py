@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from incdsi.baselines.protocol import Part
-from incdsi.evaluation.experiments.comparing import unique
+from incdsi.evaluation.experiments.comparing import basis, unique
 from incdsi.evaluation.experiments.grid import FORMS, Point, chosen_by, grid_tasks, keeping_the_old, level, points
-from incdsi.evaluation.experiments.main_table import OLD_WITHIN, retrained_task
+from incdsi.evaluation.experiments.main_table import OLD_WITHIN, retrained, retrained_task
 from incdsi.evaluation.experiments.methods import named
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
@@ -47,7 +47,7 @@ def section(study: Study) -> Section:
         title=TITLE,
         paragraphs=(_paragraph(chosen, kept), f"{chosen_by(study)} the points compared."),
         figures=(_figure(found),),
-        tables=(_table(found, chosen),),
+        tables=(_table(found, chosen, retrained(study)["ranks"]),),
         aims=(_aim(chosen),),
     )
 
@@ -91,7 +91,7 @@ def _figure(found: Mapping[Form, list[Point]]) -> Figure:
     return Figure(name="generated", caption=caption, panels=(panel,))
 
 
-def _table(found: Mapping[Form, list[Point]], chosen: Chosen) -> Table:
+def _table(found: Mapping[Form, list[Point]], chosen: Chosen, ranks: Mapping[str, str]) -> Table:
     rows = tuple(
         (
             named(form),
@@ -104,7 +104,10 @@ def _table(found: Mapping[Form, list[Point]], chosen: Chosen) -> Table:
         for point in sorted(some, key=lambda point: -point.old)
     )
     columns = ("form", "weights", "H@1 old", "H@1 new", "val old", "val new")
-    caption = "Generated queries only, all new documents; bold: compared, as old documents are kept as by retraining"
+    caption = (
+        "Generated queries only, all new documents; bold: compared, as old documents are kept as by retraining "
+        f"({basis(ranks)})"
+    )
     return Table(name="generated", caption=caption, columns=columns, rows=rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from incdsi.evaluation.experiments.comparing import compared, duration, interval, unique, worse
+from incdsi.evaluation.experiments.comparing import asked, compared, duration, interval, unique, worse
 from incdsi.evaluation.experiments.incremental import Incremental
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
@@ -54,7 +54,7 @@ def section(study: Study) -> Section:
         else (f"The plain hinge is slower than the squared one: not here, it took {ratio:.1f} times as long.",)
     )
     columns = ("loss", "H@1 old", "H@1 new", "a document", "faster than plain")
-    caption = f"Losses and solvers, {count:,} new documents"
+    caption = f"Losses and solvers, {count:,} new documents ({asked(pieces['ours']['ranks'])})"
     return Section(
         name=NAME,
         title=TITLE,

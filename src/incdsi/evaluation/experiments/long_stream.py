@@ -27,7 +27,7 @@ from incdsi.evaluation.experiments.methods import (
 )
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
-from incdsi.evaluation.experiments.tuned import tuned, tuned_tasks
+from incdsi.evaluation.experiments.tuned import balanced, tuned_tasks
 from incdsi.evaluation.report.figures import Figure, Panel, Series
 from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
@@ -39,10 +39,10 @@ From = Literal["tenth", "nothing"]
 BEGUN: dict[From, str] = {"tenth": "from a trained tenth", "nothing": "from nothing"}
 # Piece name: form, weights, where it begins.
 STREAMS: dict[str, tuple[Form, str, From]] = {
-    "paper, from a trained tenth": ("paper", "tuned", "tenth"),
-    "paper, from nothing": ("paper", "tuned", "nothing"),
-    "general, from a trained tenth": ("general", "tuned", "tenth"),
-    "general, from nothing": ("general", "tuned", "nothing"),
+    "paper, from a trained tenth": ("paper", "balanced", "tenth"),
+    "paper, from nothing": ("paper", "balanced", "nothing"),
+    "general, from a trained tenth": ("general", "balanced", "tenth"),
+    "general, from nothing": ("general", "balanced", "nothing"),
     "general, safe weights, from nothing": ("general", "safe", "nothing"),
 }
 GROWN: dict[str, Callable[[], Method]] = {"BM25": BM25, "dense": Dense}
@@ -84,7 +84,7 @@ def section(study: Study) -> Section:
         if "safe" not in name
     )
     panel = Panel(title="all documents so far", x="documents in the index", y="H@1 (%)", series=series)
-    caption = "H@1 over all documents so far while the index grows; dashed: nothing was trained at the start."
+    caption = "H@1 over all documents so far while the index grows; dashed: no vector was trained at the start."
     return Section(
         name=NAME,
         title=TITLE,
@@ -125,7 +125,7 @@ def _stream_task(study: Study, name: str) -> Task:
     form, weights, begun = STREAMS[name]
 
     def run(progress: Progress) -> Piece:
-        how = SAFE if weights == "safe" else tuned(study, form)
+        how = SAFE if weights == "safe" else balanced(study, form)
         stream = _streamed(study, form, how, begun, progress)
         at = {}
         for count in counts(study):
@@ -158,13 +158,14 @@ def _judged(study: Study, vectors: Floats, count: int) -> dict[str, Any]:
 
 def _grown_task(study: Study, name: str) -> Task:
     def run(_: Progress) -> Piece:
-        at = {}
+        at, seconds = {}, 0.0
         for count in counts(study):
             method = GROWN[name]()
             method.fit(_first(study, count))
+            seconds += method.seconds.get("fit", 0.0)
             at[str(count)] = {
                 "ranks": judged(method, {"all": study.asked(study.everything[:count])}),
-                "seconds": method.seconds.get("fit", 0.0),
+                "seconds": seconds,
             }
         return {"at": at}
 
@@ -184,7 +185,7 @@ def _made(study: Study, method: str, progress: Progress) -> Method:
         return dpr(study, progress)
     if method == "DSI-DPR":
         return dsi_dpr(study, _start(study), progress)
-    return scratch(study, _start(study), progress, additions=len(counts(study)) - 1)
+    return scratch(study, _start(study), counts(study)[-1] - counts(study)[0], progress)
 
 
 def _continued_task(study: Study, method_name: str) -> Task:
@@ -261,7 +262,7 @@ def _table(study: Study, rows: dict[str, Cells]) -> Table:
             *(f"{hits1(text):.1f}" for text, _ in some[:-1]),
             interval(some[-1][0]),
             plain(some[-1][0], "H@10"),
-            duration(some[-1][1]),
+            duration(some[-1][1]) if some[-1][1] else "-",
         )
         for name, some in rows.items()
     )
@@ -279,8 +280,9 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
     )
     return (
         f"All {counts(study)[-1]:,} documents arrive in one random order; every document's test queries are ranked "
-        "among all documents so far. The last column is the time of all additions (for retraining: of the last "
-        "training alone).",
+        "among all documents so far. Every document is new once and old ever after, so the weights are those tuned "
+        "with β = 1. The last column is the time of all additions (for BM25: of indexing anew at every mark; for "
+        "retraining: of the last training alone).",
         f"At the end retraining has {end[RETRAINING]:.1f} % H@1. The general form is "
         f"{distance['general, from nothing']:+.1f} points from it when it began with nothing and "
         f"{distance['general, from a trained tenth']:+.1f} from a trained tenth; at no mark was the former "
@@ -289,21 +291,37 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
         f"{end['dense'] - end[RETRAINING]:+.1f}, BM25 {end['BM25'] - end[RETRAINING]:+.1f}.",
         *_below_dense(end, list(rows)),
         *_shared_budget(study),
+        *_not_unseen(study),
     )
+
+
+def _not_unseen(study: Study) -> list[str]:
+    """Said when the encoder knows most of what arrives."""
+    if not study.settings.encoder_epochs:
+        return []
+    return [
+        f"The encoder learned from the {len(study.split.initial):,} initial documents before, and most of those that "
+        "arrive here are among them: this is easier than a stream of documents it has never seen."
+    ]
 
 
 def _shared_budget(study: Study) -> list[str]:
     """What the finetuned baselines were given."""
     if not study.settings.finetuned:
         return []
+    first, last, everything = counts(study)[0], counts(study)[-1], 2 * (len(study.split.train) + len(study.data.spans))
     return [
-        f"DPR learns from the first {counts(study)[0]:,} documents and never again; DSI-Scratch spends the "
-        f"{study.settings.scratch_queries:,} queries an epoch it has in the main table on all its "
-        f"{len(counts(study)) - 1} additions together."
+        f"DPR learns from the first {first:,} documents and never again; DSI-Scratch learns from at most "
+        f"{min(study.settings.scratch_queries, everything):,} queries an epoch for all {last - first:,} additions "
+        f"together, half of them replayed: as many as in the main table for {len(study.split.new):,}."
     ]
 
 
 def _below_dense(end: dict[str, float], names: list[str]) -> list[str]:
-    """Names the methods that learn and end where nothing learned would have been better."""
+    """Names the methods that learn and end where the texts' embeddings would have been better."""
     worse = [f"{_label(name)} ({end[name]:.1f})" for name in names if name not in GROWN and end[name] < end["dense"]]
-    return [f"Below dense search with nothing learned ({end['dense']:.1f}) end: {'; '.join(worse)}."] if worse else []
+    return (
+        [f"Below dense search ({end['dense']:.1f}), whose vectors learn nothing, end: {'; '.join(worse)}."]
+        if worse
+        else []
+    )

@@ -9,7 +9,9 @@ from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import (
     FINETUNED,
     GENERAL,
+    GENERAL_BALANCED,
     PAPER,
+    PAPER_BALANCED,
     PAPER_SLOW,
     RETRAINING,
     finetuning_seconds,
@@ -22,6 +24,7 @@ from incdsi.evaluation.experiments.tuned import rehearsed, tuned_tasks
 from incdsi.evaluation.report.paper import CAUTION, printed_table
 from incdsi.evaluation.report.sections import Aim, Section
 from incdsi.evaluation.report.tables import Table
+from incdsi.evaluation.tuning import BETA
 
 NAME, TITLE = "main", "All methods, old and new documents"
 COLUMNS = ("method", "H@1 old", "H@1 new", "H@5", "H@10", "MRR@10", "vs retraining", "add")
@@ -136,7 +139,7 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
     ratios = [
         f"{named(method)} was {times_as_fast(times[RETRAINING], times[method])} "
         f"({times_as_fast(times[RETRAINING] + encoding, times[method] + encoding)} with embedding)"
-        for method in (GENERAL, PAPER, PAPER_SLOW)
+        for method in (GENERAL, GENERAL_BALANCED, PAPER, PAPER_SLOW)
         if method in times
     ]
     bounded = "" if PAPER_SLOW in last else f" The paper's solver is given at most {study.settings.slow_documents:,}."
@@ -148,7 +151,7 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
         f"Against retraining, with all {count:,} new documents, adding by {', by '.join(ratios)}. Embedding the new "
         "documents and their queries costs both the same; retraining has the old ones embedded already.",
         *_not_at_its_best(last),
-        rehearsed(study),
+        f"{rehearsed(study)} The paper's beta of {BETA:g} lets old documents count most; with β = 1 both count alike.",
         _not_in_the_paper(last),
         *_finetuned_note(study),
     ]
@@ -233,7 +236,7 @@ def _seconds(study: Study, method: str, count: int) -> float:
         "DSI-DPR": study.training_seconds(len(study.split.initial), chosen.further_epochs),
         RETRAINING: study.training_seconds(len(study.split.initial)),
         PAPER_SLOW: 0.1 * count * size,
-        PAPER: 0.004 * count,
-        GENERAL: 0.01 * count,
+        **dict.fromkeys((PAPER, PAPER_BALANCED), 0.004 * count),
+        **dict.fromkeys((GENERAL, GENERAL_BALANCED), 0.01 * count),
     }
     return known.get(method, 0.0)

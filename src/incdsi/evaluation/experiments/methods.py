@@ -14,13 +14,14 @@ from incdsi.evaluation.experiments.adapting import torch_encoder
 from incdsi.evaluation.experiments.incremental import Incremental
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Progress
-from incdsi.evaluation.experiments.tuned import tuned
+from incdsi.evaluation.experiments.tuned import balanced, tuned
 from incdsi.evaluation.streams import Form, Solver
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
 
 GENERAL, PAPER, PAPER_SLOW = "general", "paper", "paper (L-BFGS)"
+GENERAL_BALANCED, PAPER_BALANCED = "general (beta 1)", "paper (beta 1)"
 RETRAINING = "retraining"
 FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
 FORMS: dict[str, Form] = {GENERAL: "general", PAPER: "paper", PAPER_SLOW: "paper"}
@@ -28,6 +29,8 @@ LONG_NAMES = {
     GENERAL: "IncDSI, general form",
     PAPER: "IncDSI, paper's form",
     PAPER_SLOW: "IncDSI, paper's form and solver",
+    GENERAL_BALANCED: "IncDSI, general form (β = 1)",
+    PAPER_BALANCED: "IncDSI, paper's form (β = 1)",
     RETRAINING: "full retraining",
     "dense": "dense",
 }
@@ -65,15 +68,17 @@ def dpr(study: Study, progress: Progress) -> DPR:
     budget = DPRSettings(
         epochs=chosen.dpr_epochs, queries=chosen.dpr_queries, towers=chosen.dpr_towers, seed=chosen.seed
     )
-    return DPR(base_encoder(study), budget, progress=progress)
+    # Both towers begin where the encoder came from; the query tower alone must fit the documents' embeddings.
+    encoder = torch_encoder(chosen.encoder) if chosen.dpr_towers == "both" else base_encoder(study)
+    return DPR(encoder, budget, progress=progress)
 
 
-def scratch(study: Study, initial: Floats, progress: Progress, *, additions: int = 1) -> DSIScratch:
-    """DSI-Scratch from these rows with the study's budget, shared by so many additions."""
+def scratch(study: Study, initial: Floats, added: int, progress: Progress) -> DSIScratch:
+    """DSI-Scratch from these rows with the study's budget, shared by all documents that will be added."""
     chosen = study.settings
     settings = FinetuneSettings(epochs=chosen.scratch_epochs, seed=chosen.seed)
-    most = max(2, chosen.scratch_queries // additions)
-    return DSIScratch(base_encoder(study), settings, most=most, initial=initial, progress=progress)
+    each = chosen.scratch_queries / max(1, added)
+    return DSIScratch(base_encoder(study), settings, per_document=each, initial=initial, progress=progress)
 
 
 def dsi_dpr(study: Study, initial: Floats, progress: Progress) -> DSIDPR:
@@ -101,10 +106,12 @@ def makers(study: Study) -> dict[str, Callable[[Progress], Method]]:
         "dense": lambda _: Dense(),
         "DPR": lambda progress: dpr(study, progress),
         "DSI-DPR": lambda progress: dsi_dpr(study, study.initial_vectors(), progress),
-        "DSI-Scratch": lambda progress: scratch(study, study.initial_vectors(), progress),
+        "DSI-Scratch": lambda progress: scratch(study, study.initial_vectors(), len(study.split.new), progress),
         RETRAINING: lambda progress: Retraining(study.frozen, initial=study.initial_vectors(), progress=progress),
         PAPER_SLOW: lambda progress: incremental(study, PAPER_SLOW, progress),
         PAPER: lambda progress: incremental(study, PAPER, progress),
+        PAPER_BALANCED: lambda progress: incremental(study, PAPER, progress, how=balanced(study, "paper")),
         GENERAL: lambda progress: incremental(study, GENERAL, progress),
+        GENERAL_BALANCED: lambda progress: incremental(study, GENERAL, progress, how=balanced(study, "general")),
     }
     return {name: make for name, make in made.items() if study.settings.finetuned or name not in FINETUNED}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from incdsi.evaluation.experiments import frontier, long_stream, main_table
-from incdsi.evaluation.experiments.comparing import against, interval, unique
+from incdsi.evaluation.experiments.comparing import against, asked, interval, unique
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING
+from incdsi.evaluation.experiments.methods import GENERAL, GENERAL_BALANCED
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.weights import GENERAL as GRID
@@ -15,12 +15,9 @@ from incdsi.hyperparameters import SAFE
 
 NAME, TITLE = "noharm", "No harm"
 SAFE_POINT = f"{frontier.NAME}/general/{GRID.index(SAFE)}"
-ADDED = {"dense": "dense", "general form, safe weights": SAFE_POINT, "general form, tuned weights": GENERAL}
-GROWN = {
-    "dense": "dense",
-    "general form, safe weights": "general, safe weights, from nothing",
-    "general form, tuned weights": "general, from nothing",
-}
+SAFELY, TUNED, BALANCED = (f"general form, {how}" for how in ("safe weights", "tuned weights", "tuned with β = 1"))
+ADDED = {"dense": "dense", SAFELY: SAFE_POINT, TUNED: GENERAL, BALANCED: GENERAL_BALANCED}
+GROWN = {"dense": "dense", SAFELY: "general, safe weights, from nothing", BALANCED: "general, from nothing"}
 
 
 def tasks(study: Study) -> list[Task]:
@@ -29,7 +26,7 @@ def tasks(study: Study) -> list[Task]:
     mine = {SAFE_POINT, f"{long_stream.NAME}/dense", *(f"{long_stream.NAME}/{name}" for name in GROWN.values())}
     others = [*frontier.tasks(study), *long_stream.tasks(study)]
     needed = [task for task in others if task.name in mine or task.name.startswith(("initial/", "tuned/"))]
-    return unique([*needed, *(main_table.task_of(study, name, last) for name in ("dense", GENERAL, RETRAINING))])
+    return unique([*needed, *(main_table.task_of(study, name, last) for name in ("dense", GENERAL, GENERAL_BALANCED))])
 
 
 def section(study: Study) -> Section:
@@ -46,15 +43,16 @@ def section(study: Study) -> Section:
             interval(added[name]["ranks"]["old"]),
             interval(added[name]["ranks"]["new"]),
             "-" if name == "dense" else against(added["dense"], added[name], "new"),
-            interval(grown[name]),
-            "-"
-            if name == "dense"
-            else against({"ranks": {"all": grown["dense"]}}, {"ranks": {"all": grown[name]}}, "all"),
+            interval(grown.get(name, "")),
+            "-" if name == "dense" or name not in grown else _difference(grown["dense"], grown[name]),
         )
         for name in ADDED
     )
     columns = ("method", "H@1 old", "H@1 new", "new vs dense", "H@1, all grown from nothing", "vs dense")
-    caption = f"Safe and tuned weights beside dense search on {study.data.collection.name}"
+    caption = (
+        f"Safe and tuned weights beside dense search on {study.data.collection.name} "
+        f"({asked(added['dense']['ranks'])}; {len(grown['dense']):,} of all documents)"
+    )
     return Section(
         name=NAME,
         title=TITLE,
@@ -65,7 +63,6 @@ def section(study: Study) -> Section:
         tables=(Table(name="noharm", caption=caption, columns=columns, rows=rows),),
         aims=tuple(
             _aim(f"{name}, {how}", ranks[name], ranks["dense"])
-            for name in list(GROWN)[1:]
             for how, ranks in (
                 ("grown from nothing", grown),
                 (
@@ -73,8 +70,14 @@ def section(study: Study) -> Section:
                     {one: piece["ranks"]["new"] for one, piece in added.items()},
                 ),
             )
+            for name in ranks
+            if name != "dense"
         ),
     )
+
+
+def _difference(dense: str, other: str) -> str:
+    return against({"ranks": {"all": dense}}, {"ranks": {"all": other}}, "all")
 
 
 def _aim(what: str, ranks: str, dense: str) -> Aim:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from incdsi.baselines.protocol import Part
-from incdsi.evaluation.experiments.comparing import compared, interval, plain, unique
+from incdsi.evaluation.experiments.comparing import asked, compared, interval, plain, unique
 from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import GENERAL, PAPER, incremental, named
 from incdsi.evaluation.experiments.study import Study
@@ -84,13 +84,14 @@ def section(study: Study) -> Section:
         f"of them ({mean:.1f} on average, natural and generated) {every:.1f} %. Queries are drawn at random; the "
         "weights are those tuned with all queries."
     )
+    caption = f"Queries of each new document ({asked(pieces[GENERAL, ALL]['ranks'])})"
     columns = ("form", "queries", "H@1 old", "H@1 new", "H@10 new")
     return Section(
         name=NAME,
         title=TITLE,
         paragraphs=(text,),
         figures=(Figure(name="queries", caption="H@1 over the number of queries of a new document.", panels=panels),),
-        tables=(Table(name="queries", caption="Queries of each new document", columns=columns, rows=rows),),
+        tables=(Table(name="queries", caption=caption, columns=columns, rows=rows),),
     )
 
 

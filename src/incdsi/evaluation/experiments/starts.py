@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from incdsi.evaluation.experiments.comparing import compared, interval, plain, unique
+from incdsi.evaluation.experiments.comparing import asked, compared, interval, plain, unique
 from incdsi.evaluation.experiments.judging import hits1, judged
 from incdsi.evaluation.experiments.methods import GENERAL, PAPER, incremental, named
 from incdsi.evaluation.experiments.study import Study
@@ -49,7 +49,7 @@ def section(study: Study) -> Section:
         name=NAME,
         title=TITLE,
         paragraphs=(text,),
-        tables=(Table(name="starts", caption="Where V starts", columns=columns, rows=tuple(rows)),),
+        tables=(Table(name="starts", caption=f"Where V starts ({asked(ranks)})", columns=columns, rows=tuple(rows)),),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -14,12 +15,15 @@ from numpy.typing import NDArray
 
 from incdsi.baselines.classification import trained
 from incdsi.baselines.protocol import Floats, Part, Questions, Ranked, joined, moved_to
+from incdsi.errors import InvalidFile
 from incdsi.evaluation import embedded as kept
+from incdsi.evaluation.collection import Collection
 from incdsi.evaluation.embedded import Embedded
 from incdsi.evaluation.experiments.incremental import grouped
 from incdsi.evaluation.experiments.judging import DEPTH
 from incdsi.evaluation.experiments.settings import StudySettings
 from incdsi.evaluation.experiments.tasks import Piece, Pieces, Progress, Task
+from incdsi.evaluation.metrics import Scores, score
 from incdsi.evaluation.ranking import run_of
 from incdsi.evaluation.splits import Split
 from incdsi.evaluation.streams import Form, State
@@ -27,6 +31,20 @@ from incdsi.evaluation.trec import qrels_lines, run_lines, spaceless, write_line
 from incdsi.training.settings import FrozenSettings, Start
 
 Places = NDArray[np.intp]
+
+
+UNKNOWN = ("generated", "encoder")  # before everything is embedded
+
+
+def facts(collection: Collection, split: Split, settings: StudySettings) -> dict[str, Any]:
+    """What a study's figures depend on, as far as it is known before anything is embedded."""
+    return {
+        "dataset": collection.name,
+        "collection": collection.digest,
+        "incdsi": metadata.version("incdsi"),
+        **asdict(settings),
+        "split_seed": split.seed,
+    }
 
 
 class Study:
@@ -37,15 +55,18 @@ class Study:
 
     def __init__(self, data: Embedded, split: Split, settings: StudySettings, out: Path | str) -> None:
         self.data, self.split, self.settings = data, split, settings
-        about = {
-            "dataset": data.collection.name,
-            "collection": data.collection.digest,
-            "incdsi": metadata.version("incdsi"),
-            **asdict(settings),
-        }
-        self.pieces = Pieces(out, {**about, "split_seed": split.seed, "encoder": data.encoder.fingerprint})
-        self.split.write(self.pieces.folder / "split")
+        about = facts(data.collection, split, settings)
+        embedded = {"generated": digest(data.spans.texts), "encoder": data.encoder.fingerprint}
+        self.pieces = Pieces(out, about | embedded)
+        self._keep_split(self.pieces.folder / "split")
         self._write_qrels()
+
+    def _keep_split(self, folder: Path) -> None:
+        """Written once; InvalidFile when it was changed since."""
+        if not folder.exists():
+            self.split.write(folder)
+        elif Split.read(folder, self.data.collection) != self.split:
+            raise InvalidFile("expected the split of this study, found another; delete it or restore it", path=folder)
 
     # Documents and queries
 
@@ -113,17 +134,23 @@ class Study:
 
     # TREC's files
 
-    def write_run(self, method: str, found: Mapping[str, Ranked], groups: Mapping[str, Questions]) -> None:
-        """What a method found for the test queries of all old and new documents, DEPTH documents a query."""
+    def write_run(self, method: str, found: Mapping[str, Ranked], groups: Mapping[str, Questions]) -> dict[str, Scores]:
+        """What a method found for the test queries of all old and new documents, DEPTH documents a query.
+
+        Judged by ir-measures, old and new apart.
+        """
         documents = [spaceless(id) for id in (*self.split.initial, *self.split.new)]
         tag = method.replace(" ", "-")
         folder = self.pieces.folder / "runs"
         folder.mkdir(exist_ok=True)
-        runs = (
-            run_of(ranked.positions, ranked.scores, groups[name].owners, list(self._qrels[name]), documents, DEPTH)
+        runs = {
+            name: run_of(
+                ranked.positions, ranked.scores, groups[name].owners, list(self._qrels[name]), documents, DEPTH
+            )
             for name, ranked in found.items()
-        )
-        write_lines(folder / f"{tag}.run", (line for run in runs for line in run_lines(run, tag)))
+        }
+        write_lines(folder / f"{tag}.run", (line for run in runs.values() for line in run_lines(run, tag)))
+        return {name: score(run, self._qrels[name]) for name, run in runs.items()}
 
     @cached_property
     def _qrels(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -199,6 +226,11 @@ class Study:
 
     def all_pieces(self, names: Sequence[str]) -> list[dict[str, Any]]:
         return [self.pieces[name] for name in names]
+
+
+def digest(texts: Sequence[str]) -> str:
+    """What texts are known by."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def _marked(questions: kept.Questions, generated: bool) -> Questions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class Pieces:
 
     def __init__(self, folder: Path | str, study: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
-        self._require_same(json.loads(json.dumps(study)))
+        self._begin(json.loads(json.dumps(study)))
 
     def __contains__(self, name: str) -> bool:
         return self.path(name).exists()
@@ -73,19 +73,28 @@ class Pieces:
         found: NDArray[Any] = np.load(self.path(name, "npy"), allow_pickle=False)
         return found
 
-    def _require_same(self, study: Mapping[str, Any]) -> None:
+    def _begin(self, study: Mapping[str, Any]) -> None:
         file = self.folder / STUDY
-        if not file.exists():
-            if (self.folder / PIECES).exists():
-                raise InvalidFile(f"expected {STUDY} beside the pieces, found none; choose another folder", path=file)
-            _write(file, json.dumps(study, indent=1) + "\n")
+        if file.exists():
+            require_same(self.folder, study)
             return
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if differing := sorted(key for key in {*found, *study} if found.get(key) != study.get(key)):
-            raise InvalidInput(
-                f"expected {self.folder} to hold the same study, found another {', '.join(differing)}; "
-                "choose another --out or delete it"
-            )
+        if (self.folder / PIECES).exists():
+            raise InvalidFile(f"expected {STUDY} beside the pieces, found none; choose another folder", path=file)
+        _write(file, json.dumps(study, indent=1) + "\n")
+
+
+def require_same(folder: Path, study: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
+    """InvalidInput when the folder holds a study that differs from this in anything but what is `unknown` yet."""
+    file = folder / STUDY
+    if not file.exists():
+        return
+    found, wanted = json.loads(file.read_text(encoding="utf-8")), json.loads(json.dumps(study))
+    keys = {*found, *wanted} - set(unknown)
+    if differing := sorted(key for key in keys if found.get(key) != wanted.get(key)):
+        raise InvalidInput(
+            f"expected {folder} to hold the same study, found another {', '.join(differing)}; "
+            "choose another --out or delete it"
+        )
 
 
 def run_tasks(tasks: Sequence[Task], pieces: Pieces, progress: Progress | None = None) -> None:

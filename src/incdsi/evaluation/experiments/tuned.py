@@ -18,8 +18,13 @@ def tuned_tasks(study: Study) -> list[Task]:
 
 
 def tuned(study: Study, form: Form) -> Hyperparameters:
-    """What the paper's beta chooses."""
+    """What the paper's beta chooses, with which old documents count most."""
     return chosen_by(study, form, BETA)
+
+
+def balanced(study: Study, form: Form) -> Hyperparameters:
+    """What is chosen when old and new documents count alike, as they do where every document arrives once."""
+    return chosen_by(study, form, 1.0)
 
 
 def chosen_by(study: Study, form: Form, beta: float) -> Hyperparameters:
@@ -44,7 +49,13 @@ def _task(study: Study, form: Form) -> Task:
         data, split = study.data, study.split
         questions = [data.asked(split.train), data.spans]
         rehearsal = Rehearsal.of(
-            data, split, study.state(form), questions, expected=len(split.new), seed=study.settings.seed
+            data,
+            split,
+            study.state(form),
+            questions,
+            expected=len(split.new),
+            adapted=study.settings.encoder_epochs > 0,
+            seed=study.settings.seed,
         )
         found = tune(
             rehearsal,
