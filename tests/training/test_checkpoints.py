@@ -89,6 +89,13 @@ def test_ctrl_c_raised_by_an_observer_is_the_same(tmp_path: Path) -> None:
         frozen(tmp_path, None, press)
 
 
+def test_of_several_processes_one_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank, written in (("1", False), ("0", True)):
+        monkeypatch.setenv("RANK", rank)
+        frozen(tmp_path, tmp_path / "checkpoint")
+        assert any((tmp_path / "checkpoint").glob("*")) == written
+
+
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     rows, outcome = frozen(tmp_path, tmp_path / "checkpoint")
     steps: list[Moment] = []

@@ -188,6 +188,29 @@ def test_stopped_finetuning_goes_on_to_the_same_result(encoder, tmp_path: Path) 
     assert resumed.encoder_fingerprint == whole.encoder_fingerprint
 
 
+def test_stopping_while_vectors_learn_alone_says_what_is_kept(encoder, tmp_path: Path) -> None:
+    documents, queries = corpus(6)
+    texts = len(documents) + sum(map(len, queries.values()))
+
+    def stop(done: int, total: int) -> None:
+        if total < texts:  # steps, not texts
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=f"learned alone; what was embedded is in {tmp_path}"):
+        train(
+            documents,
+            queries,
+            encoder=encoder,
+            mode="finetune",
+            settings=FINETUNE,
+            checkpoint=tmp_path,
+            progress=stop,
+        )
+    counting = Counting(encoder)
+    train(documents, queries, encoder=counting, settings=FROZEN, checkpoint=tmp_path)
+    assert counting.asked == 0
+
+
 def test_the_encoder_adapts_to_the_queries_that_are_named(encoder) -> None:
     documents, queries = corpus(6)
     finetune = partial(train, documents, queries, encoder=encoder, mode="finetune", settings=FINETUNE)

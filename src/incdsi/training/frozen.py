@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -47,8 +48,6 @@ def train_frozen(
 class FrozenLearner:
     """V with its optimizer, on the first GPU when there is one; the cached queries stay in main memory."""
 
-    writes = True
-
     def __init__(
         self,
         start: NDArray[np.float32],
@@ -56,6 +55,7 @@ class FrozenLearner:
         held_out: EmbeddedPairs,
         settings: FrozenSettings,
     ) -> None:
+        self.writes = os.environ.get("RANK", "0") == "0"  # under torchrun every process trains the same
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self.rows = torch.tensor(start, dtype=torch.float32, device=device, requires_grad=True)
         self.rows.grad = torch.zeros_like(self.rows)

@@ -82,7 +82,7 @@ def train(
         assert isinstance(encoder, TorchEncoder)
         if settings.frozen_epochs:
             # Again when a stopped run goes on: rows that finetuning leaves alone come from here.
-            start = _learned_alone(start, embedded, settings, _watch(progress, None))
+            start = _learned_alone(start, embedded, settings, _watch(progress, None), folder)
         encoder, rows, outcome = train_finetune(
             encoder, start, joint, held_out, settings, checkpoints=checkpoints, observe=watch
         )
@@ -187,11 +187,16 @@ def _checkpoints(
 
 
 def _learned_alone(
-    start: NDArray[np.float32], embedded: _Embedded, settings: FinetuneSettings, watch: Observe
+    start: NDArray[np.float32], embedded: _Embedded, settings: FinetuneSettings, watch: Observe, folder: Path | None
 ) -> NDArray[np.float32]:
-    """The document vectors where frozen training ends."""
+    """The document vectors where frozen training ends; minutes, so it is not kept when it is stopped."""
     frozen = FrozenSettings(epochs=settings.frozen_epochs, seed=settings.seed, memory=settings.memory)
-    rows, _ = train_frozen(start, *embedded.pairs(), frozen, observe=watch)
+    try:
+        rows, _ = train_frozen(start, *embedded.pairs(), frozen, observe=watch)
+    except KeyboardInterrupt as stopped:
+        kept = "nothing was kept" if folder is None else f"what was embedded is in {folder}"
+        sentence = f"training stopped while the document vectors learned alone; {kept}: train again with the same input"
+        raise KeyboardInterrupt(sentence) from stopped
     return rows
 
 

@@ -10,10 +10,20 @@ from incdsi.evaluation.experiments import main_table
 from incdsi.evaluation.experiments.comparing import unique
 from incdsi.evaluation.experiments.incremental import newcomers
 from incdsi.evaluation.experiments.judging import LOOK, averaged, encoded, hits1, own_ranks
-from incdsi.evaluation.experiments.methods import FORMS, GENERAL, PAPER, RETRAINING, named
+from incdsi.evaluation.experiments.methods import (
+    BALANCED,
+    FORMS,
+    GENERAL,
+    GENERAL_BALANCED,
+    PAPER,
+    PAPER_BALANCED,
+    RETRAINING,
+    named,
+    weights,
+)
 from incdsi.evaluation.experiments.study import Places, Study
 from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
-from incdsi.evaluation.experiments.tuned import tuned, tuned_tasks
+from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.report.figures import Figure, Panel, Series
 from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
@@ -21,6 +31,7 @@ from incdsi.evaluation.streams import add_all
 
 NAME, TITLE = "curves", "Curves over additions"
 STEPS = (1, 3)  # times each power of ten
+METHODS = ("dense", PAPER, PAPER_BALANCED, GENERAL, GENERAL_BALANCED)
 
 
 def marks(study: Study) -> list[int]:
@@ -32,33 +43,31 @@ def marks(study: Study) -> list[int]:
 
 def tasks(study: Study) -> list[Task]:
     """Dense and both forms, each in every order."""
-    methods = ("dense", PAPER, GENERAL)
-    streams = [_task(study, method, order) for order in range(study.settings.orders) for method in methods]
+    streams = [_task(study, method, order) for order in range(study.settings.orders) for method in METHODS]
     last = study.additions[-1]
     return unique([study.initial_task(), *tuned_tasks(study), main_table.task_of(study, RETRAINING, last), *streams])
 
 
 def section(study: Study) -> Section:
     """One panel for old, one for new documents, with the spread over orders; the same as a table."""
-    methods = ("dense", PAPER, GENERAL)
     panels = tuple(
         Panel(
             title=f"{group} documents",
             x="documents added",
             y="H@1 (%)",
             log_x=True,
-            series=(*(_series(study, method, group) for method in methods), _level(study, group)),
+            series=(*(_series(study, method, group) for method in METHODS), _level(study, group)),
         )
         for group in ("old", "new")
     )
     orders = study.settings.orders
-    caption = f"H@1 while documents are added; mean and standard deviation of {orders} random orders."
+    caption = f"H@1 while documents are added; mean and standard deviation of {orders} random orders. Dashed: β = 1."
     return Section(
         name=NAME,
         title=TITLE,
         paragraphs=_paragraphs(study),
         figures=(Figure(name="curves", caption=caption, panels=panels),),
-        tables=(_table(study, methods),),
+        tables=(_table(study),),
     )
 
 
@@ -77,7 +86,7 @@ def _vectors(study: Study, method: str, order: Places, progress: Progress) -> Fl
     part = study.new.take(order)
     if method == "dense":
         return np.concatenate([study.initial.embeddings, part.embeddings])
-    how = tuned(study, FORMS[method])
+    how = weights(study, method)
     stream = add_all(study.state(FORMS[method]), newcomers(part), hyperparameters=how, progress=progress)
     return stream.state.vectors
 
@@ -99,7 +108,8 @@ def _series(study: Study, method: str, group: str) -> Series:
     values = [_averages(study, method, mark, group) for mark in marks(study)]
     return Series(
         label=named(method),
-        style=method,
+        style=FORMS.get(method, method),
+        dashed=method in BALANCED,
         x=tuple(float(mark) for mark in marks(study)),
         y=tuple(mean for mean, _ in values),
         spread=tuple(deviation for _, deviation in values),
@@ -112,12 +122,12 @@ def _level(study: Study, group: str) -> Series:
     return Series(label=label, style=RETRAINING, kind="level", y=(hits1(piece["ranks"][group]),))
 
 
-def _table(study: Study, methods: tuple[str, ...]) -> Table:
+def _table(study: Study) -> Table:
     columns = ("method", *(f"+{mark:,}" for mark in marks(study)))
     rows = tuple(
         (f"{named(method)}, {group}", *(_cell(*_averages(study, method, mark, group)) for mark in marks(study)))
         for group in ("old", "new")
-        for method in methods
+        for method in METHODS
     )
     caption = (
         f"H@1 after so many additions: mean ± standard deviation of {study.settings.orders} random orders, of those "
@@ -140,13 +150,15 @@ def _cell(mean: float, deviation: float) -> str:
 
 def _paragraphs(study: Study) -> tuple[str, ...]:
     last = marks(study)[-1]
-    general, paper = ([_averages(study, form, last, group) for group in ("old", "new")] for form in (GENERAL, PAPER))
     reference = study.piece(main_table.name_of(RETRAINING, study.additions[-1]))["ranks"]
-    distance = [general[side][0] - hits1(reference[group]) for side, group in enumerate(("old", "new"))]
+    reached = []
+    for method in METHODS[1:]:
+        old, new = (_averages(study, method, last, group) for group in ("old", "new"))
+        distance = (old[0] - hits1(reference["old"]), new[0] - hits1(reference["new"]))
+        apart = f"{distance[0]:+.1f} and {distance[1]:+.1f} from retraining"
+        reached.append(f"{named(method)} {_cell(*old)} and {_cell(*new)} ({apart})")
     return (
-        f"After all {last:,} additions, over {study.settings.orders} orders, the general form reaches "
-        f"{_cell(*general[0])} on old and {_cell(*general[1])} on new documents, the paper's form {_cell(*paper[0])} "
-        f"and {_cell(*paper[1])}. The general form is {distance[0]:+.1f} points from retraining on old documents and "
-        f"{distance[1]:+.1f} on new ones. In how far the order matters is the deviation; the first points of the "
-        "curves on new documents rest on few queries.",
+        f"H@1 of old and of new documents after all {last:,} additions, over {study.settings.orders} orders: "
+        f"{'; '.join(reached)}. In how far the order matters is the deviation; the first points of the curves on new "
+        "documents rest on few queries.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from incdsi.baselines.lexical import BM25
@@ -19,9 +20,9 @@ from incdsi.evaluation.experiments.grid import (
 )
 from incdsi.evaluation.experiments.incremental import Fused
 from incdsi.evaluation.experiments.judging import hits1
-from incdsi.evaluation.experiments.methods import GENERAL, RETRAINING, incremental, named
+from incdsi.evaluation.experiments.methods import GENERAL, GENERAL_BALANCED, RETRAINING, incremental, named
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Task
+from incdsi.evaluation.experiments.tasks import Progress, Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.experiments.weights import named as weights_named
 from incdsi.evaluation.report.figures import Figure, Panel, Series
@@ -31,36 +32,42 @@ from incdsi.search import DEFAULT_FUSION
 
 NAME, TITLE = "frontier", "The frontier of old and new"
 BESIDE = (RETRAINING, "dense", "BM25")
-FUSED = f"{NAME}/fused"
+GROUPS = ("old", "new")
+FUSED = {GENERAL: f"{NAME}/fused", GENERAL_BALANCED: f"{NAME}/fused (beta 1)"}
 
 
 def tasks(study: Study) -> list[Task]:
     """Both grids, what stands beside them, and the fused search."""
     last = study.additions[-1]
-    beside = [main_table.task_of(study, method, last) for method in BESIDE]
+    beside = [main_table.task_of(study, method, last) for method in (*BESIDE, *FUSED)]
     grids = grid_tasks(study, NAME, lambda: study.new)
-    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, _fused_task(study)])
+    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, *_fused_tasks(study)])
 
 
 def section(study: Study) -> Section:
     """The frontier drawn, and every point of it in a table."""
     found = {form: points(study, NAME, form) for form in FORMS}
     beside = {name: study.piece(main_table.name_of(name, study.additions[-1]))["ranks"] for name in BESIDE}
-    fused = study.piece(FUSED)["ranks"]
+    fused = {method: study.piece(piece)["ranks"] for method, piece in FUSED.items()}
+    alone = {method: study.piece(main_table.name_of(method, study.additions[-1]))["ranks"] for method in FUSED}
     chosen = keeping_the_old(found["general"], level(study))
     near = tuple(name for name in beside if name != "BM25")
     caption = "H@1 of old and new documents over a grid of weights, all new documents added; filled: tuned weights."
     return Section(
         name=NAME,
         title=TITLE,
-        paragraphs=(*_paragraphs(found, beside, fused), f"{chosen_by(study)} the point that the aims are about."),
+        paragraphs=(
+            _dominance(found),
+            *_fusion(alone, beside["BM25"], fused),
+            f"{chosen_by(study)} the point that the aims are about.",
+        ),
         figures=(
             Figure(
                 name="frontier",
                 caption=caption,
                 panels=(
                     _panel("learned and dense", found, {name: beside[name] for name in near}),
-                    _panel("with words", found, {**beside, "fused": fused}),
+                    _panel("with words", found, {**beside, "fused": fused[GENERAL_BALANCED]}),
                 ),
             ),
         ),
@@ -69,14 +76,12 @@ def section(study: Study) -> Section:
     )
 
 
-def _fused_task(study: Study) -> Task:
-    return compared(
-        study,
-        FUSED,
-        lambda progress: Fused(incremental(study, GENERAL, progress), BM25(), DEFAULT_FUSION),
-        lambda: study.new,
-        seconds=0.01 * len(study.split.new) + 40 * (len(study.data.documents) / 9_748),
-    )
+def _fused_tasks(study: Study) -> list[Task]:
+    def make(method: str) -> Callable[[Progress], Fused]:
+        return lambda progress: Fused(incremental(study, method, progress), BM25(), DEFAULT_FUSION)
+
+    seconds = 0.01 * len(study.split.new) + 15 * (len(study.data.documents) / 9_748)
+    return [compared(study, piece, make(method), lambda: study.new, seconds=seconds) for method, piece in FUSED.items()]
 
 
 def _aims(chosen: Point | None, retrained: dict[str, str]) -> tuple[Aim, ...]:
@@ -102,7 +107,7 @@ def _panel(title: str, found: dict[Any, list[Point]], beside: dict[str, Any]) ->
     series = [_series(form, some, chosen) for form, some in found.items() for chosen in (False, True)]
     for name, ranks in beside.items():
         old, new = (hits1(ranks["old"]),), (hits1(ranks["new"]),)
-        label = f"general form + BM25 ({DEFAULT_FUSION:g})" if name == "fused" else named(name)
+        label = f"{named(GENERAL_BALANCED)} + BM25" if name == "fused" else named(name)
         series.append(Series(label=label, style=name, kind="points", x=old, y=new))
     return Panel(title=title, x="old documents, H@1 (%)", y="new documents, H@1 (%)", series=tuple(series))
 
@@ -124,27 +129,35 @@ def dominated(points: list[Point], by: list[Point]) -> int:
     return sum(any(b.old >= a.old and b.new >= a.new and (b.old > a.old or b.new > a.new) for b in by) for a in points)
 
 
-def _paragraphs(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, str]) -> tuple[str, ...]:
+def _dominance(found: dict[Any, list[Point]]) -> str:
     paper, general = found["paper"], found["general"]
-    words = (hits1(beside["BM25"]["old"]), hits1(beside["BM25"]["new"]))
-    both = (hits1(fused["old"]), hits1(fused["new"]))
-    alone = next((point.old, point.new) for point in general if point.key == TUNED)
-    beats = [
-        name
-        for name, other in (("words alone", words), ("the learned score alone", alone))
-        if both[0] > other[0] and both[1] > other[1]
-    ]
     return (
         f"Of the paper's form's {len(paper)} points {dominated(paper, general)} have a point of the general form that "
         f"is no worse on either side; of the general form's {len(general)}, {dominated(general, paper)} have one of "
-        "the paper's form. Points are shown on test queries and chosen by validation queries.",
-        f"With the lexical score fused in (weight {DEFAULT_FUSION:g}, not tuned) the general form has "
-        f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {words[0]:.1f}/{words[1]:.1f}, the learned score "
-        f"alone {alone[0]:.1f}/{alone[1]:.1f}: on both sides the sum beats {' and '.join(beats) or 'neither'}.",
+        "the paper's form. Points are shown on test queries and chosen by validation queries."
     )
 
 
-def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, str]) -> Table:
+def _fusion(alone: dict[str, Any], words: dict[str, str], fused: dict[str, Any]) -> list[str]:
+    """What the lexical score adds to each."""
+    said = []
+    for method, ranks in fused.items():
+        both, learned, lexical = (tuple(hits1(of[group]) for group in GROUPS) for of in (ranks, alone[method], words))
+        beats = [
+            name
+            for name, other in (("words alone", lexical), ("the learned score alone", learned))
+            if both[0] > other[0] and both[1] > other[1]
+        ]
+        said.append(
+            f"With the lexical score fused in (weight {DEFAULT_FUSION:g}, not tuned) {named(method)} has "
+            f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {lexical[0]:.1f}/{lexical[1]:.1f}, the learned "
+            f"score alone {learned[0]:.1f}/{learned[1]:.1f}: on both sides the sum beats "
+            f"{' and '.join(beats) or 'neither'}."
+        )
+    return said
+
+
+def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, Any]) -> Table:
     rows = [
         (
             named(form),
@@ -154,10 +167,11 @@ def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[st
         for form, some in found.items()
         for point in sorted(some, key=lambda point: -point.old)
     ]
-    for name, ranks in (*beside.items(), ("general form + BM25", fused)):
+    with_words = {f"{named(method)} + BM25": ranks for method, ranks in fused.items()}
+    for name, ranks in (beside | with_words).items():
         rows.append((named(name), "-", *_cells(hits1(ranks["old"]), hits1(ranks["new"]))))
     columns = ("method", "weights", "H@1 old", "H@1 new")
-    caption = f"The frontier, all new documents added ({basis(fused)})"
+    caption = f"The frontier, all new documents added ({basis(beside[RETRAINING])})"
     return Table(name="frontier", caption=caption, columns=columns, rows=tuple(rows))
 
 

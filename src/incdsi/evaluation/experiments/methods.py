@@ -24,7 +24,14 @@ GENERAL, PAPER, PAPER_SLOW = "general", "paper", "paper (L-BFGS)"
 GENERAL_BALANCED, PAPER_BALANCED = "general (beta 1)", "paper (beta 1)"
 RETRAINING = "retraining"
 FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
-FORMS: dict[str, Form] = {GENERAL: "general", PAPER: "paper", PAPER_SLOW: "paper"}
+BALANCED = (GENERAL_BALANCED, PAPER_BALANCED)
+FORMS: dict[str, Form] = {
+    GENERAL: "general",
+    GENERAL_BALANCED: "general",
+    PAPER: "paper",
+    PAPER_BALANCED: "paper",
+    PAPER_SLOW: "paper",
+}
 LONG_NAMES = {
     GENERAL: "IncDSI, general form",
     PAPER: "IncDSI, paper's form",
@@ -52,7 +59,13 @@ def incremental(
     """IncDSI from the initial model, with tuned weights where none are given."""
     form = FORMS[name]
     solver: Solver = "lbfgs" if name == PAPER_SLOW else "ours"
-    return Incremental(name, how or tuned(study, form), study.state(form, start), solver=solver, progress=progress)
+    chosen = how or weights(study, name)
+    return Incremental(name, chosen, study.state(form, start), solver=solver, progress=progress)
+
+
+def weights(study: Study, name: str) -> Hyperparameters:
+    """What was tuned for a method: with the paper's beta, or with both sides counting alike."""
+    return (balanced if name in BALANCED else tuned)(study, FORMS[name])
 
 
 def base_encoder(study: Study) -> TorchEncoder:
@@ -110,8 +123,8 @@ def makers(study: Study) -> dict[str, Callable[[Progress], Method]]:
         RETRAINING: lambda progress: Retraining(study.frozen, initial=study.initial_vectors(), progress=progress),
         PAPER_SLOW: lambda progress: incremental(study, PAPER_SLOW, progress),
         PAPER: lambda progress: incremental(study, PAPER, progress),
-        PAPER_BALANCED: lambda progress: incremental(study, PAPER, progress, how=balanced(study, "paper")),
+        PAPER_BALANCED: lambda progress: incremental(study, PAPER_BALANCED, progress),
         GENERAL: lambda progress: incremental(study, GENERAL, progress),
-        GENERAL_BALANCED: lambda progress: incremental(study, GENERAL, progress, how=balanced(study, "general")),
+        GENERAL_BALANCED: lambda progress: incremental(study, GENERAL_BALANCED, progress),
     }
     return {name: make for name, make in made.items() if study.settings.finetuned or name not in FINETUNED}
