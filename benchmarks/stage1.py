@@ -24,8 +24,7 @@ from benchmarks.real import Questions, RealData, real_data
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
 from incdsi.rows import LocalRows
 from incdsi.solver import Newcomer, solve_many
-from incdsi.text.encoders.locate import HUB_NAME, installed_model
-from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.queries import drop_shared
 from incdsi.training.artefact import TrainedModel
 from incdsi.training.finetune import train_finetune
@@ -122,7 +121,7 @@ def finetuned(data: RealData) -> Outcome:
     """
     positions = document_positions(data.documents)
     encoder, vectors, course = train_finetune(
-        TorchEncoder.load(installed_model() or HUB_NAME),
+        load_torch_encoder(),
         frozen(data).vectors,
         flatten(drop_shared(_texts(data, [data.train])), positions),
         flatten(_texts(data, [data.val]), positions),

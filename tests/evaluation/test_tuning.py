@@ -71,7 +71,7 @@ def start(embedded: Embedded, parts: Split, form: Form) -> State:
     return State.of(20 * some.texts, some.queries, form)
 
 
-def rehearse(embedded: Embedded, parts: Split, form: Form = "general", **how: int) -> Rehearsal:
+def rehearse(embedded: Embedded, parts: Split, form: Form = "general", **how: int | bool) -> Rehearsal:
     return Rehearsal.of(embedded, parts, start(embedded, parts, form), [embedded.train], **how)
 
 
@@ -90,6 +90,14 @@ class TestRehearsal:
         assert len(np.unique(everybody, axis=0)) == len(parts.initial) + len(parts.tuning)
         new = embedded.embeddings[embedded.places(parts.new)].round(4)
         assert not {row.tobytes() for row in new} & {row.tobytes() for row in everybody}
+
+    def test_an_adapted_encoder_is_judged_by_what_it_has_not_seen(self, embedded: Embedded, parts: Split) -> None:
+        everybody, unseen = (rehearse(embedded, parts, expected=20, adapted=adapted) for adapted in (False, True))
+        tuning = embedded.embeddings[embedded.places(parts.tuning)]
+        judged = {row.tobytes() for row in unseen.newcomers.texts[unseen.owners]}
+        assert judged == {row.tobytes() for row in tuning}
+        assert 0 < len(unseen.questions) < len(everybody.questions)
+        np.testing.assert_array_equal(unseen.newcomers.texts, everybody.newcomers.texts)
 
     def test_a_sample_shrinks_both_sides_alike(self, embedded: Embedded, parts: Split) -> None:
         rehearsal = rehearse(embedded, parts, expected=20, sample=32)

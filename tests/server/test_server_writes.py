@@ -182,7 +182,7 @@ def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_kept(tmp_path: 
 
     async def go() -> Reply:
         answers = Answers(tmp_path)
-        answers._connection.pragma("query_only", True)  # as on a full disk
+        answers._file._connection.pragma("query_only", True)  # as on a full disk
         try:
             return await answers.once("key", b"same", act)
         finally:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from incdsi.cli.app import PROBLEMS, app
-from incdsi.cli.opening import open_index
+from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
 from incdsi.cli.output import emit, printable, show
 from incdsi.cli.progress import progress
@@ -45,10 +45,10 @@ def compact(index: IndexPath, as_json: AsJson = False) -> None:
     Examples:
       incdsi compact --index shop
     """
-    before = _size(index)
+    before = size_of(index)
     with open_index(index) as opened:
         opened.compact()
-    after = _size(index)
+    after = size_of(index)
     emit({"bytes_before": before, "bytes": after}) if as_json else show(
         f"compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB"
     )
@@ -71,7 +71,7 @@ def backup(
     """
     with open_index(index) as opened, progress("copying", hidden=as_json or quiet) as report:
         opened.backup(target, report)
-    emit({"backup": str(target), "bytes": _size(target)}) if as_json else show(f"backed up {index} to {target}")
+    emit({"backup": str(target), "bytes": size_of(target)}) if as_json else show(f"backed up {index} to {target}")
 
 
 @app.command()
@@ -120,7 +120,3 @@ def _problems_opening(path: Path) -> list[str]:
     except IncDSIError as error:
         return [str(error)]
     return []
-
-
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -126,13 +126,10 @@ def _stage1() -> Any:
 
 def _base(name: str | None, path: Path) -> TorchEncoder:
     """The model to adapt: the one that is named, else the default one if the index uses it."""
-    from incdsi.text.encoders.locate import DEFAULT, HUB_NAME, installed_model
-    from incdsi.text.encoders.torch_encoder import TorchEncoder
+    from incdsi.text.encoders.locate import DEFAULT, load_torch_encoder
 
-    if name is not None:
-        return TorchEncoder.load(name)
-    encoder = TorchEncoder.load(installed_model() or HUB_NAME)
-    if encoder.fingerprint != stored_settings(path).fingerprint:
+    encoder = load_torch_encoder(name)
+    if name is None and encoder.fingerprint != stored_settings(path).fingerprint:
         raise EncoderMismatch(
             f"expected an index with {DEFAULT}, found another encoder in {path}; name the model to adapt with --encoder"
         )

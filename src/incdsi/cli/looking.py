@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incdsi.cli.app import app
-from incdsi.cli.opening import open_index
+from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
 from incdsi.cli.progress import Report, progress
@@ -103,7 +103,7 @@ def info(index: IndexPath, as_json: AsJson = False) -> None:
     """
     with open_index(index) as opened:
         found = opened.info()
-    size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
+    size = size_of(index)
     if as_json:
         emit({"path": str(index), "bytes": size, **{name: getattr(found, name) for name in found.__slots__}})
     else:

@@ -47,3 +47,8 @@ def stored_settings(path: Path) -> Settings:
 
     with Store.open(path, writer=False) as store:
         return serving.stored_settings(store)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes on the disk."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

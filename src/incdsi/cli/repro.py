@@ -156,11 +156,12 @@ def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings,
 
 def _encoder(dataset: Any, split: Split, settings: StudySettings, hidden: bool) -> tuple[Encoder, dict[str, float]]:
     """What everything is embedded with, and the seconds stage 1 took where the encoder learns in it."""
-    from incdsi.evaluation.experiments.adapting import adapted, torch_encoder
+    from incdsi.evaluation.experiments.adapting import adapted
     from incdsi.text.encoders import load_encoder
+    from incdsi.text.encoders.locate import load_torch_encoder
 
     name = settings.encoder
-    able = torch_encoder(name) if settings.encoder_epochs or (name and settings.finetuned) else None
+    able = load_torch_encoder(name) if settings.encoder_epochs or (name and settings.finetuned) else None
     if able is None or not settings.encoder_epochs:
         return load_encoder(name or None), {}
     with progress("stage 1", hidden=hidden) as report:

@@ -143,6 +143,11 @@ def generated_queries(collection: Collection, generator: Generator | None = None
     return drop_shared(generate_all(collection.documents, generator or Spans(limit=SPANS)))
 
 
+def digest(texts: Sequence[str]) -> str:
+    """What texts are known by."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+
+
 def cache_home() -> Path:
     """Where embeddings are kept between runs."""
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
@@ -159,8 +164,7 @@ class EmbeddingCache:
 
     def encoded(self, part: str, texts: list[str], progress: Progress | None = None) -> Floats:
         """The embeddings of the texts (n, h), from the cache or made now and kept there."""
-        digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
-        file, cost = (self._folder / f"{part}-{digest}.{kind}" for kind in ("npy", "seconds"))
+        file, cost = (self._folder / f"{part}-{digest(texts)}.{kind}" for kind in ("npy", "seconds"))
         found = _loaded(file, cost, (len(texts), self._encoder.dimension))
         if found is None:
             self._folder.mkdir(parents=True, exist_ok=True)

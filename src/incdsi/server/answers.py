@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,8 +16,7 @@ from starlette.requests import Request
 
 from incdsi.errors import KeyReused
 from incdsi.server.problems import malformed
-from incdsi.store.connections import BUSY_MILLISECONDS, clear_errors
-from incdsi.store.files import ANSWERS
+from incdsi.store.answers import Answer, AnswerFile
 
 log = structlog.get_logger("incdsi.server")
 MOST = 10_000
@@ -37,28 +35,16 @@ class Reply:
 
 
 class Answers:
-    """The latest answers by key, for a day or until the index is compacted: ids, figures, taught queries.
-
-    Kept by the operating system once given (a killed process loses none), written to the disk a little later.
-    """
+    """The latest answers by key, for a day or until the index is compacted; those under way are waited for."""
 
     def __init__(self, folder: Path, *, most: int = MOST, seconds: float = SECONDS) -> None:
-        self._most, self._seconds = most, seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="incdsi-answers")
         self._under_way: dict[str, tuple[bytes, asyncio.Future[Reply]]] = {}
-        with clear_errors(folder / ANSWERS):
-            self._connection = apsw.Connection(str(folder / ANSWERS))
-            self._connection.set_busy_timeout(BUSY_MILLISECONDS)
-            self._connection.pragma("journal_mode", "wal")
-            self._connection.pragma("synchronous", "normal")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, request BLOB, status INTEGER, "
-                "content BLOB, version INTEGER, at REAL); CREATE INDEX IF NOT EXISTS by_age ON answers (at)"
-            )
+        self._file = AnswerFile(folder, most=most, seconds=seconds)
 
     def close(self) -> None:
         self._thread.shutdown()
-        self._connection.close()
+        self._file.close()
 
     async def once(self, key: str | None, request: bytes, act: Callable[[], Awaitable[Reply]]) -> Reply:
         """The first answer to that key, or what `act` answers now; KeyReused when it was for another request."""
@@ -85,35 +71,17 @@ class Answers:
 
     async def _known_or_new(self, key: str, request: bytes, act: Callable[[], Awaitable[Reply]]) -> Reply:
         loop = asyncio.get_running_loop()
-        known = await loop.run_in_executor(self._thread, self._find, key)
+        known = await loop.run_in_executor(self._thread, self._file.find, key)
         if known is not None:
-            _require_same(known[0], request)
-            return known[1]
+            _require_same(known.request, request)
+            return Reply(status=known.status, content=known.content, version=known.version, replayed=True)
         reply = await act()
         try:
-            await loop.run_in_executor(self._thread, self._keep, key, request, reply)
+            answer = Answer(request, reply.status, reply.content, reply.version)
+            await loop.run_in_executor(self._thread, self._file.keep, key, answer)
         except apsw.Error as error:  # the change itself is on the disk: to say otherwise would be wrong
             log.error("answer not kept", reason=str(error))
         return reply
-
-    def _find(self, key: str) -> tuple[bytes, Reply] | None:
-        asked = "SELECT request, status, content, version FROM answers WHERE key = ? AND at > ?"
-        row = self._connection.execute(asked, (key, time.time() - self._seconds)).fetchone()
-        if row is None:
-            return None
-        return row[0], Reply(status=row[1], content=row[2], version=row[3], replayed=True)
-
-    def _keep(self, key: str, request: bytes, reply: Reply) -> None:
-        with self._connection:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
-                (key, request, reply.status, reply.content, reply.version, time.time()),
-            )
-            self._connection.execute(
-                "DELETE FROM answers WHERE at <= max(?, ifnull("
-                "(SELECT at FROM answers ORDER BY at DESC LIMIT 1 OFFSET ?), 0))",
-                (time.time() - self._seconds, self._most),
-            )
 
 
 def key_of(request: Request) -> str | None:

@@ -11,10 +11,11 @@ from pathlib import Path
 import apsw
 
 from incdsi.errors import IndexLocked, IndexNotFound
+from incdsi.store.answers import forget_answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
 from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
-from incdsi.store.files import ANSWERS, MODEL, STORE, staged
+from incdsi.store.files import MODEL, STORE, staged
 from incdsi.store.records import JSON
 from incdsi.store.schema import APPLICATION_ID, check_format, migrate
 
@@ -53,7 +54,7 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
         _forget(connection, newest)
     generation, current = connection.execute("SELECT base_generation, base_sequence FROM state").get
     remove_bases(folder, keep=None if current is None else generation)
-    _forget_answers(folder / ANSWERS)
+    forget_answers(folder)
     connection.execute("VACUUM")
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     if busy:
@@ -61,18 +62,6 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
             f"expected readers of {folder} to finish their reads, found one that did not; what was deleted "
             f"may still be in {STORE}-wal: compact again later"
         )
-
-
-def _forget_answers(file: Path) -> None:
-    """A server's answers name documents and taught queries that may be gone by now."""
-    if not file.exists():
-        return
-    connection = apsw.Connection(str(file))
-    try:
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-        connection.execute("DELETE FROM answers; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        connection.close()
 
 
 def caught_up(connection: apsw.Connection) -> bool:

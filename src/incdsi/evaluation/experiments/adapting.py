@@ -15,7 +15,6 @@ from incdsi.evaluation.experiments.datasets import Dataset
 from incdsi.evaluation.experiments.settings import StudySettings
 from incdsi.evaluation.experiments.tasks import Progress
 from incdsi.evaluation.splits import Split
-from incdsi.text.encoders.locate import HUB_NAME, installed_model
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import distinct, drop_shared
 from incdsi.training.folders import appearing
@@ -87,11 +86,6 @@ def adapted(
             model.encoder.save(unfinished)
         shutil.rmtree(folder / CHECKPOINT)
     return TorchEncoder.load(kept), float(cost.read_text())
-
-
-def torch_encoder(name: str) -> TorchEncoder:
-    """The model of that name as one that can learn; without a name the default one."""
-    return TorchEncoder.load(name or installed_model() or HUB_NAME)
 
 
 def _texts(dataset: Dataset, query_ids: tuple[str, ...], initial: set[str]) -> dict[str, list[str]]:

@@ -10,13 +10,13 @@ from incdsi.baselines.lexical import BM25
 from incdsi.baselines.protocol import Floats, Method
 from incdsi.baselines.scratch import DSIScratch
 from incdsi.baselines.vectors import Dense
-from incdsi.evaluation.experiments.adapting import torch_encoder
 from incdsi.evaluation.experiments.incremental import Incremental
 from incdsi.evaluation.experiments.study import Study
 from incdsi.evaluation.experiments.tasks import Progress
 from incdsi.evaluation.experiments.tuned import balanced, tuned
 from incdsi.evaluation.streams import Form, Solver
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
 
@@ -72,7 +72,7 @@ def base_encoder(study: Study) -> TorchEncoder:
     """The encoder that finetuning starts from: the one the collection was embedded with."""
     if isinstance(study.data.encoder, TorchEncoder):
         return study.data.encoder
-    return torch_encoder(study.settings.encoder)
+    return load_torch_encoder(study.settings.encoder)
 
 
 def dpr(study: Study, progress: Progress) -> DPR:
@@ -82,7 +82,7 @@ def dpr(study: Study, progress: Progress) -> DPR:
         epochs=chosen.dpr_epochs, queries=chosen.dpr_queries, towers=chosen.dpr_towers, seed=chosen.seed
     )
     # Both towers begin where the encoder came from; the query tower alone must fit the documents' embeddings.
-    encoder = torch_encoder(chosen.encoder) if chosen.dpr_towers == "both" else base_encoder(study)
+    encoder = load_torch_encoder(chosen.encoder) if chosen.dpr_towers == "both" else base_encoder(study)
     return DPR(encoder, budget, progress=progress)
 
 

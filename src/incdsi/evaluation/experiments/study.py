@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -56,7 +55,7 @@ class Study:
     def __init__(self, data: Embedded, split: Split, settings: StudySettings, out: Path | str) -> None:
         self.data, self.split, self.settings = data, split, settings
         about = facts(data.collection, split, settings)
-        embedded = {"generated": digest(data.spans.texts), "encoder": data.encoder.fingerprint}
+        embedded = {"generated": kept.digest(data.spans.texts), "encoder": data.encoder.fingerprint}
         self.pieces = Pieces(out, about | embedded)
         self._keep_split(self.pieces.folder / "split")
         self._write_qrels()
@@ -226,11 +225,6 @@ class Study:
 
     def all_pieces(self, names: Sequence[str]) -> list[dict[str, Any]]:
         return [self.pieces[name] for name in names]
-
-
-def digest(texts: Sequence[str]) -> str:
-    """What texts are known by."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def _marked(questions: kept.Questions, generated: bool) -> Questions:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib.util
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
 from incdsi.text.encoders.manifest import file_sha256, holds_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.protocol import Encoder
+
+if TYPE_CHECKING:
+    from incdsi.text.encoders.torch_encoder import TorchEncoder
 
 DEFAULT = "all-MiniLM-L6-v2"
 HUB_NAME = f"sentence-transformers/{DEFAULT}"
@@ -32,6 +36,13 @@ def load_encoder(name: str | Path | None = None) -> Encoder:
     from incdsi.text.encoders.torch_encoder import TorchEncoder
 
     return TorchEncoder.load(name)
+
+
+def load_torch_encoder(name: str | Path | None = None) -> TorchEncoder:
+    """The same as one that can learn or be exported (extra `train`)."""
+    from incdsi.text.encoders.torch_encoder import TorchEncoder
+
+    return TorchEncoder.load(name or installed_model() or HUB_NAME)
 
 
 def installed_model() -> Path | None:
@@ -66,9 +77,8 @@ def _default() -> Encoder:
     cached = _cached()
     if cached is not None:
         return cached
-    from incdsi.text.encoders.torch_encoder import TorchEncoder
 
-    encoder = TorchEncoder.load(installed_model() or HUB_NAME)
+    encoder = load_torch_encoder()
     from incdsi.text.encoders.export import export_onnx
 
     try:
