@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,7 @@ from incdsi.errors import (
 from incdsi.index import Index
 from incdsi.index import index as module
 from incdsi.index.writing import Writer
+from incdsi.rows.table import Growing
 from incdsi.store import Store
 
 Reopen = Callable[..., Index]
@@ -335,6 +337,26 @@ def test_delete_by_filter(index: Index) -> None:
     version = index.version
     assert index.delete(where={"lang": "fr"}) == 0
     assert index.version == version
+
+
+def test_deleting_many_looks_at_the_rows_as_often_as_deleting_one(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add_many(docs(120))
+    looked_at = 0
+
+    def values(growing: Growing) -> NDArray[Any]:
+        nonlocal looked_at
+        looked_at += growing._count
+        return growing._values[: growing._count]
+
+    monkeypatch.setattr(Growing, "values", property(values))
+    costs = []
+    for gone in (["d0"], [f"d{number}" for number in range(1, 41)]):
+        looked_at = 0
+        index.delete(gone)
+        costs.append(looked_at)
+    assert 0 < costs[1] < 2 * costs[0]
 
 
 def test_delete_wants_an_id_or_a_filter(index: Index) -> None:

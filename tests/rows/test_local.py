@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows import LocalRows
 from incdsi.rows.products import Bfloat16, Float32, fastest_screen
-from incdsi.rows.table import BLOCK_ROWS
+from incdsi.rows.table import BLOCK_ROWS, Growing
 
 SCREENS = [Float32, pytest.param(Bfloat16, id="Bfloat16")]
 
@@ -123,6 +123,52 @@ def test_removed_preserve_rows_give_their_memory_back():
     kept = rows.under(0.0).nearest(100 * np.ones((1, 4)), 500)[0]
     alive = {int(o) for o in rows.owners(kept.indices[np.isfinite(kept.ceilings)])}
     assert alive == set(range(80, 100))
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """How many entries of growing arrays were handed out: what a change of the rows costs."""
+    counts = [0]
+
+    def values(growing):
+        counts[0] += growing._count
+        return growing._values[: growing._count]
+
+    monkeypatch.setattr(Growing, "values", property(values))
+    return counts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows, slots: rows.remove_many(slots),
+        lambda rows, slots: rows.append_many(np.ones((len(slots), 4)), np.ones((len(slots), 0, 4)), instead_of=slots),
+    ],
+    ids=["remove", "replace"],
+)
+def test_changing_many_documents_looks_at_the_rows_once(change, looked_at):
+    costs = []
+    for slots in ([0], list(range(150))):
+        rows, _, _ = filled(400, 4)
+        looked_at[0] = 0
+        change(rows, slots)
+        costs.append(looked_at[0])
+    assert 0 < costs[1] < 2 * costs[0]
+
+
+def test_removing_many_is_removing_one_by_one():
+    together, _, _ = filled(50, 4)
+    one_by_one, _, _ = filled(50, 4)
+    gone = [40, 3, 7, 0]
+    together.remove_many(gone)
+    for slot in gone:
+        one_by_one.remove(slot)
+    assert (together.alive == one_by_one.alive).all()
+    for found, expected in zip(together.preserve_arrays(), one_by_one.preserve_arrays(), strict=True):
+        assert (found == expected).all()
+    with pytest.raises(UnknownDocument, match="found 3;"):
+        together.remove_many([1, 3])
+    assert 1 in together
 
 
 def test_replace_moves_a_document_to_a_new_slot_with_new_rows():

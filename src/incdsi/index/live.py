@@ -99,9 +99,8 @@ class Live:
     def remove(self, store_rows: Sequence[int]) -> None:
         """Hide these documents."""
         slots = [self._slots.pop(row) for row in store_rows]
-        for slot in slots:
-            self.rows.remove(slot)
         if slots:
+            self.rows.remove_many(slots)
             self.lexical.remove_many(slots)
 
     @property

@@ -118,14 +118,9 @@ class LocalRows:
         never neither.
         """
         gone = [slot for slot in instead_of if slot is not None]
-        for slot in gone:
-            self._require(slot)
+        self._require(gone)
         slots = self._write(vectors, queries)
-        alive = np.concatenate([self._view.alive, np.ones(len(slots), dtype=bool)])
-        alive[gone] = False
-        for slot in gone:
-            self._preserve.remove(slot)
-        self._publish(alive)
+        self._take_out(np.concatenate([self._view.alive, np.ones(len(slots), dtype=bool)]), gone)
         return slots
 
     def replace(self, slot: int, vector: ArrayLike, queries: ArrayLike) -> int:
@@ -148,11 +143,12 @@ class LocalRows:
 
     def remove(self, slot: int) -> None:
         """Take a document out, with its preserve rows."""
-        self._require(slot)
-        alive = self._view.alive.copy()
-        alive[slot] = False
-        self._preserve.remove(slot)
-        self._publish(alive)
+        self.remove_many([slot])
+
+    def remove_many(self, slots: Sequence[int]) -> None:
+        """Take documents out, with their preserve rows, at the price of one look at all rows; all or none."""
+        self._require(slots)
+        self._take_out(self._view.alive.copy(), slots)
 
     # Inside
 
@@ -168,6 +164,12 @@ class LocalRows:
             owners = np.full(len(some), slot, dtype=np.intp)
             self._preserve.append(owners, some, some.astype(np.float64) @ vector.astype(np.float64))
         return range(first, first + len(stored))
+
+    def _take_out(self, alive: NDArray[np.bool_], gone: Sequence[int]) -> None:
+        if gone:
+            alive[gone] = False
+            self._preserve.remove_many(gone)
+        self._publish(alive)
 
     def _publish(self, alive: NDArray[np.bool_]) -> None:
         self._view = _View(alive, self._lengths.values)
@@ -223,9 +225,10 @@ class LocalRows:
         vectors = self._vectors.gather(slots).astype(np.float64)
         return np.asarray(np.einsum("ij,ij->i", vectors, queries.astype(np.float64)))
 
-    def _require(self, slot: int) -> None:
-        if slot not in self:
-            raise UnknownDocument(f"expected a slot in use, found {slot}; it was removed or never given out")
+    def _require(self, slots: Sequence[int]) -> None:
+        for slot in slots:
+            if slot not in self:
+                raise UnknownDocument(f"expected a slot in use, found {slot}; it was removed or never given out")
 
     def _checked(self, name: str, value: ArrayLike, ndim: int) -> Floats:
         array = np.ascontiguousarray(value, dtype=np.float32)
