@@ -93,7 +93,7 @@ def test_no_room_to_tune_is_no_refusal_of_what_was_added(
         with (small_disk / "filler").open("wb") as filler:  # room for a few documents, not for all of them anew
             filler.write(bytes(shutil.disk_usage(small_disk).free - 200_000))
         add(index, 150, 1)
-        assert caplog.text.count("could not tune itself") == 1
+        assert caplog.text.count("could not finish tuning itself") == 1
         (small_disk / "filler").unlink()
         add(index, 151, 1)
         assert index.last_tuning is None  # it does not try again with every addition

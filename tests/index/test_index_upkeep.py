@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs, ids, record, stored, vectors
 
-from incdsi.documents import Document
+from incdsi.documents import Addition, Document
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
 from incdsi.index import Index, models
@@ -257,6 +257,55 @@ def test_tuning_is_kept_whole_or_not_at_all(index: Index, monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt):
         index.tune()
     assert (stored(index), index.version, index.last_tuning) == (kept, version, None)
+
+
+def tuning_adds(index: Index) -> list[Addition]:
+    """Adds documents with enough queries held out for the index to tune itself."""
+    batch = docs(30)
+    return index.add_many(batch, asked_for(batch, 4))
+
+
+@pytest.mark.parametrize("failing", ["incdsi.index.tuning.reached", "incdsi.index.index.Index._refresh_base"])
+@pytest.mark.parametrize("error", [RuntimeError, InvalidInput])
+def test_an_add_succeeds_whatever_the_tuning_after_it_meets(
+    index: Index,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    reopen: Reopen,
+    failing: str,
+    error: type[Exception],
+) -> None:
+    def fail(*_: object) -> None:
+        raise error("a singular thing")
+
+    monkeypatch.setattr(module, "ENOUGH", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(failing, fail)  # before and after the commit of what was chosen
+        assert len(tuning_adds(index)) == 30
+    assert "could not finish tuning itself and goes on: a singular thing" in caplog.text
+    assert "Traceback" in caplog.text
+    assert "in fail" in caplog.text
+    index.add(doc("x"), asked("x", 4))
+    assert caplog.text.count("could not finish tuning itself") == 1  # not again with every change
+    found = answers(index)
+    assert len(index) == 31
+    assert answers(reopen(tmp_path / "shop")) == found
+    assert index.tune() == index.last_tuning
+
+
+def test_ctrl_c_while_the_index_tunes_itself_keeps_what_was_added_and_says_so(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.reached", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="everything before it is kept"):
+        tuning_adds(index)
+    assert len(index) == 30
+    assert answers(reopen(tmp_path / "shop")) == answers(index)
 
 
 def test_tuning_is_switched_off_and_on_again_for_good(

@@ -92,10 +92,7 @@ class Change:
             try:
                 self.additions += self.verb.apply(index, batch, report)
             except KeyboardInterrupt as stop:
-                raise KeyboardInterrupt(
-                    f"stopped; at least {count(before + reported)} were {self.verb.done} and are kept; "
-                    "run the same command with --skip-bad for the rest"
-                ) from stop
+                raise KeyboardInterrupt(self._stopped(before + reported, whole=reported == total)) from stop
             except IncDSIError as error:
                 if before + reported:
                     error.args = (f"{error}\n{count(before + reported)} were {self.verb.done} before and are kept",)
@@ -103,6 +100,12 @@ class Change:
         self.seconds += time.perf_counter() - begin
         if index.last_tuning != tuned_before:
             self.tuning = index.last_tuning
+
+    def _stopped(self, done: int, *, whole: bool) -> str:
+        """What Ctrl-C left: more may be in than was reported, unless it came after the last, as the index tuned."""
+        at_least, rest = ("", "if there are more") if whole else ("at least ", "for the rest")
+        kept = f"{at_least}{count(done)} were {self.verb.done} and are kept"
+        return f"stopped; {kept}; run the same command with --skip-bad {rest}"
 
     def _json(self) -> dict[str, object]:
         return {

@@ -498,13 +498,16 @@ class Index:
                 self._tune_or_go_on(progress)
 
     def _tune_or_go_on(self, progress: Progress | None) -> None:
-        """What was added is on the disk already: that there was no room to tune must not look like a refusal."""
+        """What was added is on the disk already: whatever stops the tuning must not look like a refusal."""
         try:
             self._tune(progress)
-        except (OSError, MemoryError) as error:
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
+        except Exception as error:
             self._not_before = 2 * self._held_out
             self._recover()
-            logger.warning("the index could not tune itself and goes on as it was: %s", error)
+            no_room = isinstance(error, OSError | MemoryError)
+            logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
 
     def _tune(self, progress: Progress | None) -> Tuning:
         new, outcome = retuning.retuned(self._serving, self._by_row(), self._held_out, self.version, progress)
