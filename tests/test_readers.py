@@ -49,7 +49,6 @@ JSONL = lines(
         "lang": "en",
         "price": "9",
         "queries": ["wet feet"],
-        "tags": [1],
     },
     {"_id": "plain", "text": "Nothing else.", "title": None, "metadata": {}},
 )
@@ -69,7 +68,6 @@ CSV = (
         ("d.csv", CSV.encode()),
         ("d.csv", b"\xef\xbb\xbf" + CSV.encode()),
         ("d.csv.gz", gzip.compress(CSV.encode())),
-        ("d.tsv", CSV.replace(",", "\t").encode()),
         ("corpus.jsonl", JSONL.encode()),
     ],
 )
@@ -78,6 +76,21 @@ def test_every_table_gives_the_same_documents_and_queries(write: Write, name: st
     assert found[0] == (BOOTS, ["wet feet"])
     assert (found[1][0].id, found[1][0].title, found[1][0].text, found[1][1]) == ("plain", "", "Nothing else.", [])
     assert {value for value in found[1][0].metadata.values() if value} == set()
+
+
+def test_a_tab_ends_a_cell_and_a_line_end_a_row_whatever_the_quotes(write: Write) -> None:
+    content = 'id\ttext\tqueries\r\na\t"open\t["one"]\r\nb\tsay "yes"\t\r\n\r\nc\t6" pipe\t["a \\"b\\""]'
+    found = [(document.id, document.text, queries) for document, queries in read_documents(write("d.tsv", content))]
+    assert found == [("a", '"open', ["one"]), ("b", 'say "yes"', []), ("c", '6" pipe', ['a "b"'])]
+    asked = list(read_queries(write("q.tsv", 'text\tdoc_id\n"wet\ta\ndry"\tb\n')))
+    assert asked == [Query(text='"wet', document_id="a"), Query(text='dry"', document_id="b")]
+
+
+def test_a_row_of_several_lines_is_named_by_its_first(write: Write) -> None:
+    content = 'id,text\na,x\n"a","one\ntwo"\nb,"open\nc,y\n'
+    refused: list[IncDSIError] = []
+    assert len(list(read_documents(write("d.csv", content), on_error=refused.append))) == 1
+    assert [str(error).partition("d.csv:")[2][:2] for error in refused] == ["3:", "5:"]
 
 
 def test_standard_input_is_jsonl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +140,13 @@ def test_beir_gives_documents_their_training_queries_and_keeps_the_test_ones_apa
 
 
 def test_whole_numbers_are_ids_and_plain_values_are_metadata(write: Write) -> None:
-    record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None, "nested": {"a": 1}}
+    record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None}
     ((document, _),) = read_documents(write("d.jsonl", lines(record)))
     assert document.id == "17"
     assert document.metadata == {"n": 1, "f": 0.5, "b": True, "none": None}
 
 
+NESTED = "expected metadata 'k' to be a string, number, boolean or null, found {}; flatten it first"
 BAD = {
     "not JSON": (b"{oops", "expected a JSON object, found no JSON"),
     "a list": (b"[1]", "expected a JSON object on each line, found a list"),
@@ -149,7 +163,13 @@ BAD = {
         "metadata 'n': expected an integer of at most 64 bits",
     ),
     "infinity": (b'{"id": "a", "text": "x", "n": 1e999}', "expected metadata 'n' to be a finite number, found inf"),
-    "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": [1]}}', "expected metadata 'k' to be a string"),
+    "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": [1]}}', NESTED.format("list")),
+    "a list beside the text": (b'{"id": "a", "text": "x", "k": [1]}', NESTED.format("list")),
+    "an object beside the text": (b'{"id": "a", "text": "x", "k": {"b": 1}}', NESTED.format("dict")),
+    "a field inside and beside metadata": (
+        b'{"id": "a", "text": "x", "k": 1, "metadata": {"k": 2}}',
+        "'k' stands both in metadata and beside it; keep one",
+    ),
     "metadata as list": (b'{"id": "a", "text": "x", "metadata": [1]}', "expected metadata to be an object"),
     "queries as text": (b'{"id": "a", "text": "x", "queries": "q"}', "expected queries as JSON, found 'q'"),
     "numbers as queries": (b'{"id": "a", "text": "x", "queries": [1]}', r"expected queries to be a list of strings"),

@@ -16,7 +16,7 @@ OWN = ("id", "_id", "title", "text", "queries", "metadata")
 
 
 def document_from(row: Mapping[str, Any]) -> tuple[Document, list[str]]:
-    """A document and its inline queries; further plain values become metadata, nested ones are left out."""
+    """A document and its inline queries; what else the row has becomes metadata."""
     document = Document(
         id=_identity(row, ("id", "_id"), "id"),
         title=_text(row, "title"),
@@ -73,7 +73,9 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
         given = _parsed("metadata", given)
     if not isinstance(given, Mapping):
         raise ValueError(f"expected metadata to be an object, found {type(given).__name__}")
-    extra = {name: value for name, value in row.items() if name not in OWN and not isinstance(value, list | dict)}
+    extra = {name: value for name, value in row.items() if name not in OWN}
+    if twice := extra.keys() & given.keys():
+        raise ValueError(f"{min(twice)!r} stands both in metadata and beside it; keep one")
     metadata: dict[str, MetadataValue] = {**extra, **given}
     for name, value in metadata.items():
         require_text(name, "a metadata name")

@@ -1,4 +1,4 @@
-"""JSONL and CSV to rows: a line number with what was read there, or with the error that was found.
+"""JSONL, CSV and TSV to rows: a line number with what was read there, or with the error that was found.
 
 Errors are values here, so that one loop decides whether a bad line ends the reading.
 """
@@ -19,6 +19,7 @@ from incdsi.errors import IncDSIError, InvalidFile
 
 LONGEST = 64 * 2**20  # bytes of one line
 Row = tuple[int, dict[str, Any] | InvalidFile]
+Record = tuple[int, list[str] | csv.Error]  # the cells of a table's row
 OnError = Callable[[IncDSIError], None]
 """Called with each bad line, which is then left out; without it the first bad line is raised."""
 
@@ -30,8 +31,10 @@ def read_rows(source: str | Path) -> Iterator[Row]:
     if kind not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv"):
         raise InvalidFile("expected a .jsonl, .csv or .tsv file, gzipped or not, found another ending", path=path)
     with open_bytes(source) as stream, _damage_named(source):
-        if kind in (".csv", ".tsv"):
-            yield from _csv_rows(stream, source, "\t" if kind == ".tsv" else ",")
+        if kind == ".csv":
+            yield from _table_rows(_csv_records(stream, source), source)
+        elif kind == ".tsv":
+            yield from _table_rows(_tsv_records(stream, source), source)
         else:
             yield from _json_rows(stream, source)
 
@@ -117,41 +120,50 @@ def _too_long() -> str:
     return f"expected lines of at most {LONGEST // 2**20} MiB, found a longer one; split the document"
 
 
-def _csv_rows(stream: IO[bytes], source: str | Path, delimiter: str) -> Iterator[Row]:
+def _table_rows(records: Iterator[Record], source: str | Path) -> Iterator[Row]:
     """Rows by the header's names; a row with another number of columns is an error."""
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
-    reader = csv.reader(_csv_text(stream, source), delimiter=delimiter, strict=True)
-    header = next(_records(reader), None)
+    _, header = next(records, (1, None))
     if header is None:
         return
     names = [name.strip() for name in header] if isinstance(header, list) else []
     if not names or len(set(names)) < len(names) or "" in names:
         raise InvalidFile(f"expected a header of distinct names, found {header}", path=source, line=1)
-    for record in _records(reader):
+    for line, record in records:
         if isinstance(record, csv.Error):
-            yield reader.line_num, InvalidFile(f"expected CSV, found: {record}", path=source, line=reader.line_num)
+            yield line, InvalidFile(f"expected CSV, found: {record}", path=source, line=line)
         elif len(record) != len(names):
             message = f"expected {len(names)} columns ({', '.join(names)}), found {len(record)}"
-            yield reader.line_num, InvalidFile(message, path=source, line=reader.line_num)
+            yield line, InvalidFile(message, path=source, line=line)
         else:
-            yield reader.line_num, dict(zip(names, record, strict=True))
+            yield line, dict(zip(names, record, strict=True))
 
 
-def _records(reader: Any) -> Iterator[list[str] | csv.Error]:
+def _tsv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
+    """A row a line; a quote is a character like any other."""
+    for number, line in enumerate(_table_text(stream, source), start=1):
+        if cells := line.rstrip("\r\n"):
+            yield number, cells.split("\t")
+
+
+def _csv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
+    """Rows by the line they begin on, as quotes may carry them over several."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+    reader = csv.reader(_table_text(stream, source), strict=True)
     while True:
+        line = reader.line_num + 1
         try:
             record = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield error
+            yield line, error
             continue
         if record:
-            yield record
+            yield line, record
 
 
-def _csv_text(stream: IO[bytes], source: str | Path) -> Iterator[str]:
-    """Lines for the CSV parser; bytes that are not UTF-8 become lone surrogates, which fields refuse."""
+def _table_text(stream: IO[bytes], source: str | Path) -> Iterator[str]:
+    """Lines of a table; bytes that are not UTF-8 become lone surrogates, which fields refuse."""
     for number, line in _lines(stream):
         if line is None:
             raise InvalidFile(_too_long(), path=source, line=number)
