@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from incdsi.documents import Document
-from incdsi.hyperparameters import SAFE
 from incdsi.index.live import Live, preserve_won
 from incdsi.index.placing import MOST_PRESERVED, Draft, place
+from incdsi.index.settings import Settings
 from incdsi.store import StoredQuery
 
 H = 16
+SETTINGS = Settings(fingerprint="", dimension=H, model=None)
 
 
 def unit(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -38,18 +39,18 @@ def drafts() -> list[Draft]:
 
 
 def test_of_very_many_queries_the_hardest_won_and_all_taught_are_preserved(drafts):
-    _, crowded = place(Live(H, preserve_won), drafts, SAFE, "general")
+    _, crowded = place(Live(H, preserve_won), drafts, SETTINGS)
     queries = crowded.record.queries
     kept = [query for query in queries if query.preserved]
     taught = [query for query in queries if query.taught]
     assert MOST_PRESERVED <= len(kept) <= MOST_PRESERVED + len(taught) < len(queries)
     assert all(query.preserved for query in taught)
-    rival = place(Live(H, preserve_won), drafts[:1], SAFE, "general")[0].record.vector
+    rival = place(Live(H, preserve_won), drafts[:1], SETTINGS)[0].record.vector
     leads = {query.text: query.own_score - float(query.embedding @ rival) for query in queries}
     easiest_kept = max(leads[query.text] for query in kept if not query.taught)
     assert all(leads[query.text] >= easiest_kept for query in queries if not query.preserved)
 
 
 def test_a_document_with_few_queries_preserves_all_it_wins(drafts):
-    few, _ = place(Live(H, preserve_won), drafts, SAFE, "general")
+    few, _ = place(Live(H, preserve_won), drafts, SETTINGS)
     assert all(query.preserved for query in few.record.queries)

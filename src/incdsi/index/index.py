@@ -22,9 +22,9 @@ from incdsi.index.building import Training, check_training, stage_one, taken_ove
 from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
 from incdsi.index.info import Info
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placing import Method, Stopwatch
+from incdsi.index.placing import Stopwatch
 from incdsi.index.serving import Serving, opened_encoder, stored_settings
-from incdsi.index.settings import KEY, Settings
+from incdsi.index.settings import KEY, Method, Settings
 from incdsi.index.tuning import Tuning
 from incdsi.index.writing import Writer
 from incdsi.search import check_mode

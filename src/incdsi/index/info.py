@@ -11,9 +11,8 @@ import numpy as np
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index import tuning
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placing import Method
 from incdsi.index.quality import Quality, dense_ranks, probes
-from incdsi.index.settings import Settings, hyperparameters_from
+from incdsi.index.settings import Method, Settings, hyperparameters_from
 from incdsi.index.tuning import Tuning
 from incdsi.store import Record
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.live import Live, embeddings
-from incdsi.search import DEFAULT_FUSION, standardised
+from incdsi.index.settings import Method, Settings
+from incdsi.search import standardised
 from incdsi.solver import Newcomer, Placement, Violations, solve_many
 from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
 
-Method = Literal["general", "paper"]
 Floats = NDArray[np.float32]
 MOST_LEAD = 8.0
 ROUNDS = 20
@@ -60,6 +59,11 @@ class Draft:
         """Places of the queries it is placed by: those that are not held out."""
         return [place for place, query in enumerate(self.queries) if not query.held_out]
 
+    @property
+    def taught(self) -> bool:
+        """Whether it was taught anything."""
+        return any(query.taught for query in self.queries)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
@@ -92,20 +96,18 @@ class Placed:
 def place(
     live: Live,
     drafts: Sequence[Draft],
-    how: Hyperparameters,
-    method: Method,
+    settings: Settings,
     *,
     again: bool = False,
-    lexical_weight: float = DEFAULT_FUSION,
     emphasis: float = 1.0,
     watch: Stopwatch | None = None,
 ) -> list[Placed]:
     """Solve for the drafts in order, each as if those before it were live.
 
     `again` is for one draft that is live already: it does not compete with itself. What a draft was taught it
-    should win in fused search too, at this lexical weight; it counts `emphasis` times as much as usual.
+    should win in fused search too, at the settings' lexical weight; it counts `emphasis` times as much as usual.
     """
-    watch = watch or Stopwatch()
+    watch, how, method = watch or Stopwatch(), settings.hyperparameters, settings.method
     without = live.slot(drafts[0].row) if again else None
     queries = [_queries(draft, method) for draft in drafts]
     ends = np.cumsum([len(some) for some in queries])[:-1]
@@ -115,7 +117,7 @@ def place(
         rivals = np.split(best, ends)
         if method == "general":
             for draft, scores in zip(drafts, rivals, strict=True):
-                _raise_for_taught(scores, live, draft, without, lexical_weight)
+                _raise_for_taught(scores, live, draft, without, settings.lexical_weight)
     newcomers = [
         Newcomer(
             some.astype(np.float64),
@@ -136,38 +138,24 @@ def place(
     ]
 
 
-def place_again(
-    live: Live,
-    draft: Draft,
-    how: Hyperparameters,
-    method: Method,
-    *,
-    live_already: bool,
-    lexical_weight: float = DEFAULT_FUSION,
-    watch: Stopwatch | None = None,
-) -> Placed:
-    """Solve for one draft so that it wins what it was taught: its anchor is loosened, then that counts ever more.
+def place_alone(live: Live, draft: Draft, settings: Settings, *, watch: Stopwatch | None = None) -> Placed:
+    """Solve for one draft, live or not, until it wins what it was taught: by a looser anchor, then by more emphasis.
 
     When even the most insistent try does not win (two documents were taught the same), the first solution stands
     and its status says so.
     """
     first = None
-    for looser, emphasis in INSISTENCE if any(query.taught for query in draft.queries) else INSISTENCE[:1]:
-        weights = replace(how.weights, anchor=how.weights.anchor * looser)
-        (placed,) = place(
-            live,
-            [draft],
-            replace(how, weights=weights),
-            method,
-            again=live_already,
-            lexical_weight=lexical_weight,
-            emphasis=emphasis,
-            watch=watch,
-        )
+    for looser, emphasis in INSISTENCE if draft.taught else INSISTENCE[:1]:
+        loosened = replace(settings, hyperparameters=_loosened(settings.hyperparameters, looser))
+        (placed,) = place(live, [draft], loosened, again=draft.row in live, emphasis=emphasis, watch=watch)
         first = first or placed
         if all(query.preserved for query in placed.record.queries if query.taught):
             return placed
     return first or placed
+
+
+def _loosened(how: Hyperparameters, by: float) -> Hyperparameters:
+    return replace(how, weights=replace(how.weights, anchor=how.weights.anchor * by))
 
 
 def _emphasised(draft: Draft, emphasis: float) -> NDArray[np.float64]:

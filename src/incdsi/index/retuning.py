@@ -9,7 +9,8 @@ from incdsi.errors import InvalidInput
 from incdsi.index import tuning
 from incdsi.index.info import quality
 from incdsi.index.live import Live
-from incdsi.index.quality import probes
+from incdsi.index.placing import Draft
+from incdsi.index.quality import Probe, probes
 from incdsi.index.serving import Serving, preserve_by
 from incdsi.index.settings import KEY, Settings
 from incdsi.index.tuning import Tuning
@@ -19,6 +20,7 @@ from incdsi.text.encoders import Encoder
 Progress = Callable[[int, int], None]
 TUNING_KEY = "tuning"
 SWEEPS = 2  # from nothing: documents placed early have not seen those that came after; a second look brought 0.6 H@1
+ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,8 +61,32 @@ def replaced(
             progress(done, sweeps * len(records))
 
     for _ in range(sweeps):
-        placed = tuning.sweep(live, records, settings.hyperparameters, settings.method, report)
+        placed = tuning.sweep(live, records, settings, report)
+    placed = _taught_last(live, placed, settings)
     return Replacement(settings=settings, live=live.compacted(), records=placed)
+
+
+def _taught_last(live: Live, records: Sequence[Record], settings: Settings) -> list[Record]:
+    """The records, those that were taught something placed once more, at the end: they see where all others ended."""
+    taught = [record for record in records if Draft.of(record).taught]
+    others = [record for record in records if not Draft.of(record).taught]
+    for _ in range(SWEEPS):
+        taught = tuning.sweep(live, taught, settings)
+    return [*others, *taught]
+
+
+def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
+    """With the lexical weight that finds most, and what was taught placed to be first at that weight.
+
+    Where another weight moves what was taught so that yet another is best, the last one stands.
+    """
+    for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.records) else 1):
+        weight = tuning.best_fusion(new.live, asked)
+        if weight == new.settings.lexical_weight:
+            break
+        settings = replace(new.settings, lexical_weight=weight)
+        new = replace(new, settings=settings, records=_taught_last(new.live, new.records, settings))
+    return replace(new, live=new.live.compacted())
 
 
 def retuned(
@@ -74,23 +100,22 @@ def retuned(
             "add documents with three or more queries each"
         )
     old = serving.settings
-    trials = tuning.best_weights(records, asked, old.dimension, preserve_by(old), old.method, progress)
+    trials = tuning.best_weights(records, asked, old, preserve_by(old), progress)
     before = quality(records, old)
     chosen = replace(old, hyperparameters=trials[0].hyperparameters)
-    new = replaced(records, chosen, progress, begun=serving.live.compacted() if chosen == old else None)
-    weight = tuning.best_fusion(new.live, asked)
-    after = {**tuning.reached(new.live, asked, weight), "dense": before["dense"]}
+    begun = serving.live.compacted() if chosen == old else None
+    new = _fused(replaced(records, chosen, progress, begun), asked)
+    after = {**tuning.reached(new.live, asked, new.settings.lexical_weight), "dense": before["dense"]}
     outcome = Tuning(
         version=version,
         queries=len(asked),
         hyperparameters=chosen.hyperparameters,
-        lexical_weight=weight,
+        lexical_weight=new.settings.lexical_weight,
         before=before,
         after=after,
         trials=tuple(trials),
     )
-    settings = old.tuned(chosen.hyperparameters, weight, held_out)
-    return replace(new, settings=settings, tuning=outcome), outcome
+    return replace(new, settings=replace(new.settings, tuned_at=held_out), tuning=outcome), outcome
 
 
 def last_tuning(store: Store) -> Tuning | None:

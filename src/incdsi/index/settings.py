@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Self
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
 
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
-from incdsi.index.placing import Method
 from incdsi.search import DEFAULT_FUSION
 
 KEY = "index"
+Method = Literal["general", "paper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,6 @@ class Settings:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         return cls(**{**stored, "hyperparameters": hyperparameters_from(stored["hyperparameters"])})
-
-    def tuned(self, hyperparameters: Hyperparameters, lexical_weight: float, held_out: int) -> Self:
-        return replace(self, hyperparameters=hyperparameters, lexical_weight=lexical_weight, tuned_at=held_out)
 
 
 def hyperparameters_from(stored: Mapping[str, Any]) -> Hyperparameters:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.live import Live, Preserve
-from incdsi.index.placing import Draft, Method, place, place_again
+from incdsi.index.placing import Draft, place, place_alone
 from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
-from incdsi.index.settings import hyperparameters_from
+from incdsi.index.settings import Settings, hyperparameters_from
 from incdsi.store import Record
 
 Progress = Callable[[int, int], None]
@@ -77,11 +77,7 @@ class Tuning:
 
 
 def sweep(
-    live: Live,
-    records: Sequence[Record],
-    how: Hyperparameters,
-    method: Method,
-    progress: Callable[[int], None] | None = None,
+    live: Live, records: Sequence[Record], settings: Settings, progress: Callable[[int], None] | None = None
 ) -> list[Record]:
     """Place the records, one after another, in the order of their rows; what is live then shows them so.
 
@@ -91,11 +87,11 @@ def sweep(
     placed: list[Record] = []
     for drafts in _batches([Draft.of(record) for record in records]):
         rows = [draft.row for draft in drafts]
-        live.remove([row for row in rows if row in live])
         if len(drafts) == 1:
-            results = [place_again(live, drafts[0], how, method, live_already=False)]
+            results = [place_alone(live, drafts[0], settings)]
         else:
-            results = place(live, drafts, how, method)
+            live.remove([row for row in rows if row in live])
+            results = place(live, drafts, settings)
         batch = [result.knowing(rows) for result in results]
         live.put(batch)
         placed += batch
@@ -108,12 +104,11 @@ def _batches(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
     """Portions in order; one that was taught something is alone, because it may need several tries."""
     batch: list[Draft] = []
     for draft in drafts:
-        alone = any(query.taught for query in draft.queries)
-        if batch and (alone or len(batch) == BATCH):
+        if batch and (draft.taught or len(batch) == BATCH):
             yield batch
             batch = []
         batch.append(draft)
-        if alone:
+        if draft.taught:
             yield batch
             batch = []
     if batch:
@@ -123,9 +118,8 @@ def _batches(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
 def best_weights(
     records: Sequence[Record],
     asked: Sequence[Probe],
-    dimension: int,
+    settings: Settings,
     preserve: Preserve,
-    method: Method,
     progress: Progress | None = None,
 ) -> list[Trial]:
     """Every rung of the ladder tried on a sample that holds all it can of the probes' documents, best first.
@@ -145,8 +139,8 @@ def best_weights(
 
     trials = []
     for how in LADDER:
-        live = Live(dimension, preserve)
-        sweep(live, sample, how, method, report)
+        live = Live(settings.dimension, preserve)
+        sweep(live, sample, replace(settings, hyperparameters=how), report)
         trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(live, inside))))
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 

@@ -9,7 +9,7 @@ from incdsi.documents import Addition, Document
 from incdsi.index.drafting import Drafter
 from incdsi.index.insisting import insisted
 from incdsi.index.live import Live
-from incdsi.index.placing import Draft, Placed, Stopwatch, place, place_again
+from incdsi.index.placing import Draft, Placed, Stopwatch, place, place_alone
 from incdsi.index.settings import Settings
 from incdsi.store import Record, Store
 from incdsi.store.transaction import Transaction
@@ -34,7 +34,7 @@ class Writer:
         """Add a portion in one transaction."""
         watch = Stopwatch()
         drafts = self.drafter.drafts(documents, queries, watch)
-        placed = place(self.live, drafts, self.settings.hyperparameters, self.settings.method, watch=watch)
+        placed = place(self.live, drafts, self.settings, watch=watch)
         with watch.step("commit"), self.store.transaction() as tx:
             records = _inserted(tx, placed)
         self._show(records, watch)
@@ -65,7 +65,7 @@ class Writer:
         drafts = self.drafter.attached([self.store.get(id) for id in ids], queries, watch)
         placed = []
         for draft in drafts:
-            placed.append(self._placed_again(beside, draft, watch))
+            placed.append(place_alone(beside, draft, self.settings, watch=watch))
             if beside is not self.live:
                 beside.put([placed[-1].knowing(())])
         records = self._record_again(placed, watch)
@@ -88,12 +88,8 @@ class Writer:
                 progress(done, len(rows))
 
     def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
-        placed = self._placed_again(self.live, draft, watch)
+        placed = place_alone(self.live, draft, self.settings, watch=watch)
         return self._insist(self._addition(placed, self._record_again([placed], watch), watch.seconds))
-
-    def _placed_again(self, live: Live, draft: Draft, watch: Stopwatch) -> Placed:
-        how, method, weight = self.settings.hyperparameters, self.settings.method, self.settings.lexical_weight
-        return place_again(live, draft, how, method, live_already=True, lexical_weight=weight, watch=watch)
 
     def _record_again(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Record]:
         records = [one.knowing(()) for one in placed]
