@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def filled(index: Index, count: int = 12, questions: int = 2) -> Index:
 
 def bases(folder: Path) -> list[Path]:
     return sorted(folder.glob("base.*"))
+
+
+def test_a_closed_index_is_whole_in_one_file(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+    filled(index)
+    kept = stored(index)
+    index.search("boots")
+    index.close()
+    (tmp_path / "copy").mkdir()
+    shutil.copy(tmp_path / "shop" / "store.db", tmp_path / "copy")
+    assert stored(reopen(tmp_path / "copy")) == kept
 
 
 # Encoders

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,44 @@ def fill(store: Store, count: int = 30) -> None:
     for number in range(count):
         with store.transaction() as tx:
             tx.insert(sample(f"d{number}"))
+
+
+def alone(store: Store, target: Path) -> dict[str, tuple[object, ...]]:
+    """What a copy of store.db holds without its log."""
+    target.mkdir()
+    shutil.copy(store.path / "store.db", target)
+    with Store.open(target, writer=False) as copy:
+        assert copy.verify() == []
+        return contents(copy)
+
+
+def test_a_closed_store_is_whole_in_one_file(store: Store, tmp_path: Path) -> None:
+    fill(store)
+    expected = contents(store)
+    with Store.open(store.path, writer=False) as reader:
+        assert len(reader) == 30
+        store.close()  # a reader that reads nothing just now is no hindrance
+        assert (store.path / "store.db-wal").stat().st_size == 0
+        assert alone(store, tmp_path / "one") == expected
+        assert contents(reader) == expected
+    assert alone(store, tmp_path / "two") == expected
+
+
+def test_closing_beside_a_reader_of_an_older_state_loses_nothing(store: Store, tmp_path: Path) -> None:
+    fill(store, 5)
+    expected = contents(store)
+    with Store.open(store.path, writer=False) as reader:
+        reading = reader.changes(0).upserts
+        first = next(reading)
+        with store.transaction() as tx:
+            tx.insert(sample("late"))
+        newest = contents(store)
+        store.close()  # does not wait for it either
+        assert {one.document.id: content(one) for one in (first, *reading)} == expected
+        assert contents(reader) == newest
+    with Store.open(store.path, writer=True) as again:
+        assert contents(again) == newest
+    assert alone(store, tmp_path / "copy") == newest
 
 
 def test_deleted_text_is_in_no_file_after_compaction(store: Store) -> None:

@@ -163,9 +163,9 @@ class Index:
                 if writing and self._live.sequence - self._base_sequence() >= BASE_EVERY:
                     self._refresh_base()
             finally:
-                self._store.close()
                 if self._reader is not None:
                     self._reader.close()
+                self._store.close()
                 self._serve(live=Live(self._settings.dimension, preserve_nothing))  # lets go of the mapped base
 
     def __enter__(self) -> Self:

@@ -105,7 +105,11 @@ class Store:
                 )
 
     def close(self) -> None:
-        """Lets go of files and lock; harmless when repeated, and in a forked child."""
+        """Lets go of files and lock; harmless when repeated, and in a forked child.
+
+        A writer leaves everything in store.db alone, unless a reader still holds an older snapshot, or the disk is
+        full: then store.db-wal keeps the rest until the next writer closes.
+        """
         if self._owner == threading.get_ident():
             raise InvalidInput("expected no open transaction when closing, found one; end it first")
         with self._polling:
@@ -118,6 +122,8 @@ class Store:
         with self._mutex:
             connection, self._connection = self._connection, None
             if connection is not None:
+                with contextlib.suppress(apsw.Error):
+                    upkeep.checkpointed(connection, "TRUNCATE")
                 connection.close()
         if self._lock is not None:
             self._lock.release()
@@ -169,7 +175,7 @@ class Store:
     def settled(self) -> bool:
         """Whether no reader, in any process, is still inside a snapshot from before the last commit."""
         with self._writing() as connection, clear_errors(self._file):
-            return upkeep.caught_up(connection)
+            return upkeep.checkpointed(connection, "FULL")
 
     def backup(self, target: Path | str, *, progress: Progress | None = None) -> None:
         """Copies one moment of the store, and model/, to a new folder while reading and writing go on."""

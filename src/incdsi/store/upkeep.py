@@ -7,6 +7,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import apsw
 
@@ -64,11 +65,14 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
         )
 
 
-def caught_up(connection: apsw.Connection) -> bool:
-    """Whether every reader is at the newest snapshot: only then can all of the log be checkpointed."""
+def checkpointed(connection: apsw.Connection, how: Literal["FULL", "TRUNCATE"]) -> bool:
+    """Brings the log into the store without waiting; whether that was all of it, TRUNCATE also emptying it.
+
+    It is not while a reader is inside an older snapshot, or, to be emptied, inside any.
+    """
     connection.set_busy_timeout(0)
     try:
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(FULL)").get
+        busy, *_ = connection.execute(f"PRAGMA wal_checkpoint({how})").get
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
     return not busy
