@@ -227,6 +227,8 @@ def test_delete_wants_ids_or_a_filter(run: Run, shop: Path) -> None:
     run("delete", code=2)
     run("delete", "boots", "--where", '{"lang": "en"}', code=2)
     assert "every document" in run("delete", "--where", "{}", code=1).stderr
+    for where in ('{"and": []}', '{"not": {"or": []}}'):
+        assert "is an empty list" in run("delete", "--where", where, code=1).stderr
     assert ids(run) == {"boots", "sea", "mountain"}
 
 

@@ -359,6 +359,14 @@ def test_deleting_many_looks_at_the_rows_as_often_as_deleting_one(
     assert 0 < costs[1] < 2 * costs[0]
 
 
+@pytest.mark.parametrize("where", [{}, {"and": []}, {"not": {"or": []}}, {"not": {"lang": {"in": []}}}])
+def test_a_filter_without_a_condition_deletes_nothing(index: Index, where: dict[str, Any]) -> None:
+    index.add_many(docs(3))
+    with pytest.raises(InvalidInput, match="matches every document, so nothing was deleted|is an empty list"):
+        index.delete(where=where)
+    assert len(index) == 3
+
+
 def test_delete_wants_an_id_or_a_filter(index: Index) -> None:
     index.add(doc("a", 0, lang="en"))
     for arguments in ({}, {"id": "a", "where": {"lang": "en"}}):
@@ -488,7 +496,7 @@ def test_every_change_raises_the_version_and_a_lost_update_is_refused(index: Ind
         lambda v: index.upsert(doc("d"), if_version=v),
         lambda v: index.teach("boots", "a", if_version=v),
         lambda v: index.delete("b", if_version=v),
-        lambda v: index.delete(where={}, if_version=v),
+        lambda v: index.delete(where={"not": {"lang": "fr"}}, if_version=v),
     ]
     for change in changes:
         before, version = stored(index), index.version

@@ -122,6 +122,9 @@ def test_deleting_by_filter_and_by_ids(http: httpx2.Client, index: Index) -> Non
     assert len(index) == 4
     assert http.post("/v1/documents/delete", json={"ids": ["d0", "d1", "d0"]}).json()["deleted"] == 2
     problem(http.post("/v1/documents/delete", json={}), 422, "InvalidInput")
+    for where in ({}, {"and": []}, {"not": {"or": []}}):
+        problem(http.post("/v1/documents/delete", json={"where": where}), 422, "InvalidInput")
+    assert len(index) == 2
     problem(http.post("/v1/documents/delete", json={"ids": ["d2"], "where": {}}), 422, "InvalidInput")
 
 

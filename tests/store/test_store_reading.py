@@ -14,6 +14,7 @@ from store_samples import content, contents, sample
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.store import Record, Store
+from incdsi.store.filters import matches_everything
 
 
 def test_changes_are_what_is_newer_in_order(store: Store) -> None:
@@ -178,8 +179,8 @@ TESTS = st.one_of(
 FILTERS = st.recursive(
     st.dictionaries(FIELDS, TESTS, max_size=2),
     lambda inner: st.one_of(
-        st.fixed_dictionaries({"or": st.lists(inner, max_size=3)}),
-        st.fixed_dictionaries({"and": st.lists(inner, max_size=3)}),
+        st.fixed_dictionaries({"or": st.lists(inner, min_size=1, max_size=3)}),
+        st.fixed_dictionaries({"and": st.lists(inner, min_size=1, max_size=3)}),
         st.fixed_dictionaries({"not": inner}),
     ),
     max_leaves=6,
@@ -233,6 +234,32 @@ def test_a_filter_means_what_python_means(filtered: Any, where: dict[str, Any]) 
     assert store.filter_rows(where).tolist() == [row for row, fields in metadata.items() if passes(fields, where)]
 
 
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(where=FILTERS)
+def test_a_filter_said_to_match_everything_does(filtered: Any, where: dict[str, Any]) -> None:
+    store, metadata = filtered
+    if matches_everything(where):
+        assert store.filter_rows(where).tolist() == [*metadata]
+
+
+@pytest.mark.parametrize(
+    ("where", "everything"),
+    [
+        ({}, True),
+        ({"and": [{}, {"or": [{"a": 1}, {}]}]}, True),
+        ({"not": {"a": {"in": []}}}, True),
+        ({"not": {"not": {}}}, True),
+        ({"not": {"and": [{"a": 1}, {"b": {"gt": 1, "in": []}}]}}, True),
+        ({"a": {"in": []}}, False),
+        ({"not": {}}, False),
+        ({"or": [{"a": 1}, {"not": {}}]}, False),
+        ({"not": {"a": 1}}, False),
+    ],
+)
+def test_a_filter_without_a_condition_is_known_to_match_everything(where: dict[str, Any], everything: bool) -> None:
+    assert matches_everything(where) is everything
+
+
 def nested(depth: int) -> dict[str, Any]:
     return {"not": nested(depth - 1)} if depth else {"a": 1}
 
@@ -246,6 +273,8 @@ def nested(depth: int) -> dict[str, Any]:
         ({"a": {"in": "abc"}}, "a list under 'in'"),
         ({"a": [1]}, "found list"),
         ({"or": {"a": 1}}, "list of filters"),
+        ({"or": []}, "'or' is an empty list; put a filter in it or leave it out"),
+        ({"not": {"and": []}}, "'and' is an empty list"),
         ({"not": 3}, "a filter like"),
         ({"a": 2**70}, "64 bits"),
         ({"a": {"in": list(range(40_000))}}, "at most 30000"),
@@ -261,14 +290,11 @@ def test_an_unknown_filter_is_refused_with_what_works(store: Store, where: Any, 
 
 def test_long_and_deep_filters_work(filtered: Any) -> None:
     store, metadata = filtered
-    everything = [*metadata]
     ones = [row for row, fields in metadata.items() if passes(fields, {"a": 1})]
     assert store.filter_rows({"or": [{"a": 1}] * 1500}).tolist() == ones
     assert store.filter_rows({"and": [{"a": 1}] * 1500}).tolist() == ones
     assert store.filter_rows({"a": {"in": [*range(1, 29_000)]}}).tolist() == ones
     assert store.filter_rows(nested(50)).tolist() == ones
-    assert store.filter_rows({"or": []}).tolist() == []
-    assert store.filter_rows({"and": []}).tolist() == everything
     deep: dict[str, Any] = {"a": 1}
     for _ in range(49):
         deep = {"and": [deep] + [{}] * 100}

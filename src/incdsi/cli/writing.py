@@ -24,7 +24,7 @@ from incdsi.cli.options import (
 from incdsi.cli.output import addition_json, conflicts_table, count, emit, sentences, show
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import read_batches, stdin_lines
-from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.errors import UnknownDocument
 
 if TYPE_CHECKING:
     from incdsi.index import Index
@@ -136,8 +136,6 @@ def delete(
     wanted = _ids(ids or [])
     if bool(wanted) == (chosen is not None):
         raise typer.BadParameter("expected either ids or --where, found both or neither", param_hint="'ID...'")
-    if chosen == {}:
-        raise InvalidInput("expected a filter with at least one field, found {}, which is every document")
     with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
         deleted = (
             opened.delete(where=chosen, resolve=resolve, progress=report)

@@ -29,7 +29,7 @@ from incdsi.index.tuning import Tuning
 from incdsi.index.writing import Writer
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
-from incdsi.store.filters import Where
+from incdsi.store.filters import Where, matches_everything
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans
 
@@ -343,20 +343,27 @@ class Index:
     ) -> int:
         """Remove a document, several at once, or all that pass a filter; how many.
 
-        Text, queries and preserve rows go with them, all or, when an id is unknown, none. `resolve` then
-        places anew those that were solved with them present, so that nothing of them stays, and reports to
-        `progress`.
+        Text, queries and preserve rows go with them, all or, when an id is unknown, none; a filter without a
+        condition, such as {}, is refused. `resolve` then places anew those that were solved with them present,
+        so that nothing of them stays, and reports to `progress`.
         """
         if (id is None) == (where is None):
             raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
         with self._changing(if_version):
-            ids = self._store.ids(self._store.filter_rows(where).tolist()) if where is not None else _listed(id)
+            ids = self._matching(where) if where is not None else _listed(id)
             shaped = {row for one in ids for row in self._store.constrained_by(self._store.row_of(one))}
             writer = self._writer()
             rows = writer.delete(ids)
             if resolve:
                 writer.place_anew(sorted(shaped - set(rows)), progress)
             return len(ids)
+
+    def _matching(self, where: Where) -> list[str]:
+        """The ids to delete by a filter; refuses one without a condition."""
+        ids = self._store.ids(self._store.filter_rows(where).tolist())
+        if matches_everything(where):
+            raise InvalidInput("this filter matches every document, so nothing was deleted; narrow it, or delete by id")
+        return ids
 
     def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""

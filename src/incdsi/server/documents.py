@@ -154,7 +154,7 @@ async def delete(request: Request, id: DocumentId) -> Response:
     openapi_extra=writing(body(schemas.DeleteRequest, example={"where": {"lang": "de"}})),
 )
 async def delete_many(request: Request) -> Response:
-    """Delete by ids (all of them or none) or by a filter; an empty filter means every document."""
+    """Delete by ids (all of them or none) or by a filter, which must have a condition: {} is refused."""
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DeleteRequest)

@@ -61,7 +61,7 @@ class DocumentPatch(Asked):
 
 
 class DeleteRequest(Asked):
-    """Which documents to delete: by id or by filter, not both; an empty filter means every document."""
+    """Which documents to delete: by id or by filter, not both; a filter that matches everything is refused."""
 
     ids: Annotated[list[Id], Field(min_length=1)] | None = None
     where: Where | None = None

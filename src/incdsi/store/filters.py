@@ -6,7 +6,7 @@
 
 A field that a document does not have matches nothing; `not` gives exactly the documents its filter
 leaves out, those without the field among them. A mapping with several names means all of them, an
-empty one every document. The names or, and, not are never fields.
+empty one every document; an empty list under or, and is refused. The names or, and, not are never fields.
 """
 
 from __future__ import annotations
@@ -36,6 +36,34 @@ def compile_filter(where: Where) -> tuple[str, Parameters]:
     return condition, parameters
 
 
+def matches_everything(where: Where) -> bool:
+    """Whether a valid filter holds for every document whatever its metadata, like {} or what excludes nothing."""
+    return _settled(where) is True
+
+
+def _settled(where: Where) -> bool | None:
+    """What a filter says of all documents alike; None when it depends on their metadata."""
+    return _every([_settled_part(name, value) for name, value in where.items()])
+
+
+def _settled_part(name: str, value: Any) -> bool | None:
+    if name == "not":
+        return _opposite(_settled(value))
+    if name == "and":
+        return _every([_settled(part) for part in value])
+    if name == "or":
+        return _opposite(_every([_opposite(_settled(part)) for part in value]))
+    return False if isinstance(value, Mapping) and "in" in value and not value["in"] else None
+
+
+def _every(parts: list[bool | None]) -> bool | None:
+    return False if False in parts else None if None in parts else True
+
+
+def _opposite(settled: bool | None) -> bool | None:
+    return None if settled is None else not settled
+
+
 def _all_of(where: object, parameters: Parameters, depth: int) -> str:
     if not isinstance(where, Mapping):
         raise InvalidInput(f'expected a filter like {{"lang": "en"}}, found {where!r}')
@@ -52,8 +80,9 @@ def _part(name: object, value: object, parameters: Parameters, depth: int) -> st
     if name in ("and", "or"):
         if not isinstance(value, Sequence) or isinstance(value, str):
             raise InvalidInput(f"expected a list of filters under {name!r}, found {value!r}")
-        parts = [_all_of(part, parameters, depth + 1) for part in value]
-        return _join(name.upper(), parts, empty="1" if name == "and" else "0")
+        if not value:
+            raise InvalidInput(f"{name!r} is an empty list; put a filter in it or leave it out")
+        return _join(name.upper(), [_all_of(part, parameters, depth + 1) for part in value])
     return _field(name, value, parameters)
 
 
@@ -62,7 +91,7 @@ def _field(field: str, wanted: object, parameters: Parameters) -> str:
     tests = wanted if isinstance(wanted, Mapping) else {"eq": wanted}
     if not tests:
         raise InvalidInput(f"filter on {field!r}: expected one of {', '.join(_OPERATORS)}, found none")
-    return _join("AND", [_test(field, name, value, parameters) for name, value in tests.items()], empty="1")
+    return _join("AND", [_test(field, name, value, parameters) for name, value in tests.items()])
 
 
 def _test(field: str, operator: object, value: object, parameters: Parameters) -> str:
@@ -111,7 +140,7 @@ def _checked(field: str, value: object) -> tuple[str, str | int | float]:
     return indexed(value)
 
 
-def _join(word: str, parts: list[str], *, empty: str) -> str:
+def _join(word: str, parts: list[str], *, empty: str = "") -> str:
     if len(parts) <= 1:
         return parts[0] if parts else empty
     half = len(parts) // 2  # balanced, because SQLite limits how deep an expression may be
