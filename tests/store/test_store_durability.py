@@ -72,6 +72,7 @@ def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path: Path) -> Non
         log = [call for call, name in calls if name == "store.db-wal"]
         assert "pwrite64" in log
         assert log[-1] in ("fdatasync", "fsync")
+    assert ("fdatasync", "shop") in transactions[0]  # the name of a new log too, as powerloss_recorder.py takes it
     at = based.index(("rename", ""))
     assert ("fsync", "base.1.bin.tmp") in based[:at]
     assert ("fsync", "shop") in based[at:]

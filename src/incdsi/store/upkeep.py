@@ -11,8 +11,9 @@ from typing import Literal
 
 import apsw
 
+from incdsi.durable import fsync
 from incdsi.errors import IndexLocked, IndexNotFound
-from incdsi.store import answers
+from incdsi.store.answers import forget_answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
 from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
@@ -55,7 +56,7 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
         _forget(connection, newest)
     generation, current = connection.execute("SELECT base_generation, base_sequence FROM state").get
     remove_bases(folder, keep=None if current is None else generation)
-    answers.forget(connection)
+    forget_answers(folder)
     connection.execute("VACUUM")
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     if busy:
@@ -63,6 +64,15 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
             f"expected readers of {folder} to finish their reads, found one that did not; what was deleted "
             f"may still be in {STORE}-wal: compact again later"
         )
+    _sync_removals(folder)
+
+
+def _sync_removals(folder: Path) -> None:
+    """After a power cut emptied logs would be full again, and removed files back, with what was deleted."""
+    for log in folder.glob("*-wal"):
+        with contextlib.suppress(FileNotFoundError):  # a server that stops removes its own
+            fsync(log)
+    fsync(folder)
 
 
 def checkpointed(connection: apsw.Connection, how: Literal["FULL", "TRUNCATE"]) -> bool:
