@@ -17,6 +17,7 @@ IncDSIError
 ├── UnsupportedFormat (RuntimeError)     an index written by a newer incdsi
 ├── CorruptStore (RuntimeError)          the store is damaged; restore a backup
 ├── DiskFull (OSError)                   no room left; nothing of the change was kept
+├── DiskFailed (OSError)                 the disk cannot be read or written
 └── ServerError (RuntimeError)           what only a server says
     ├── ServerUnavailable (ConnectionError)  nobody answers there, or not in time
     ├── NotAllowed (PermissionError)     no key, a wrong one, or one that may only read
@@ -114,6 +115,14 @@ class DiskFull(IncDSIError, OSError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.errno = errno.ENOSPC
+
+
+class DiskFailed(IncDSIError, OSError):
+    """The disk cannot be read or written; a change that met it was kept whole or not at all."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.EIO
 
 
 class ServerError(IncDSIError, RuntimeError):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import apsw
 
-from incdsi.errors import CorruptStore, DiskFull, IncDSIError, IndexLocked, InvalidInput
+from incdsi.errors import CorruptStore, DiskFailed, DiskFull, IncDSIError, IndexLocked, InvalidInput
 from incdsi.store.files import WAL
 
 BUSY_MILLISECONDS = 10_000
@@ -41,12 +41,14 @@ def clear_errors(file: Path) -> Iterator[None]:
         raise InvalidInput(f"expected to write {file}, found it read-only; open the index for reading") from error
     except apsw.TooBigError as error:
         raise InvalidInput("expected a document of less than a gigabyte, found a larger one; split it") from error
-    except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
-        raise _disk_error(file, error) from error
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
+    except apsw.FullError as error:
         raise disk_full(file) from error
+    except (apsw.IOError, apsw.CantOpenError) as error:
+        raise (disk_full if _is_full(file) else disk_failed)(file) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO):
+            raise
+        raise (disk_full if error.errno == errno.ENOSPC else disk_failed)(file) from error
 
 
 @contextlib.contextmanager
@@ -204,10 +206,10 @@ class Readers:
         return self._wal.exists() and self._wal.stat().st_size > 0
 
 
-def _disk_error(file: Path, error: apsw.Error) -> OSError:
-    if isinstance(error, apsw.FullError) or shutil.disk_usage(file.parent).free < _FULL_BYTES:
-        return disk_full(file)
-    return OSError(errno.EIO, f"expected to read and write {file}, found: {error}; check the disk and permissions")
+def _is_full(file: Path) -> bool:
+    """Whether the disk has no room; `file` may be one that is still to come."""
+    there = next(folder for folder in file.absolute().parents if folder.exists())
+    return shutil.disk_usage(there).free < _FULL_BYTES
 
 
 def disk_full(file: Path) -> DiskFull:
@@ -216,3 +218,8 @@ def disk_full(file: Path) -> DiskFull:
         f"expected room to write {file}, found the disk full; nothing of this change was kept, "
         f"free some space and try again"
     )
+
+
+def disk_failed(file: Path) -> DiskFailed:
+    """The error that says which file and what to do."""
+    return DiskFailed(f"cannot read or write {file}; check the disk and the permissions, then try again")

@@ -17,6 +17,7 @@ STORE = "store.db"
 WAL = "store.db-wal"
 MODEL = "model"
 LOCK = "writer.lock"
+ANSWERS = "answers.db"  # what a server answered, beside the store
 
 
 def require_vacant(path: Path) -> None:

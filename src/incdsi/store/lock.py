@@ -29,9 +29,9 @@ class WriterLock:
                 f"expected to be the only writer of {folder}, found process {holder} writing; "
                 f"wait for it, stop it, or open the index for reading"
             ) from None
-        os.ftruncate(self._descriptor, 0)
-        # A full disk may refuse even this; the lock itself needs no bytes.
+        # A full or failing disk may refuse even this; the lock itself needs no bytes.
         with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
         _drop_in_children(self)
 
