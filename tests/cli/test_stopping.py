@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from incdsi.index import Index
+from incdsi.index.writing import Writer
 from tests.cli.conftest import Run, write
 
 CtrlC = Callable[..., None]
@@ -41,6 +42,22 @@ def ctrl_c(monkeypatch: pytest.MonkeyPatch) -> CtrlC:
 
 def ids(run: Run) -> list[str]:
     return [json.loads(line)["id"] for line in run("export").stdout.splitlines()]
+
+
+def test_delete_stopped_as_it_resolves_says_what_went_and_resolve_goes_on(
+    run: Run, encoder: str, ctrl_c: CtrlC
+) -> None:
+    twins = [{"id": f"t{n}", "text": "the sea is deep", "queries": ["who won the sea"]} for n in range(5)]
+    run("add", write("docs.jsonl", twins), "--encoder", encoder)
+    ctrl_c(Writer, "_replace", 2)
+    said = run("delete", "t0", "--resolve", code=130).stderr
+    left = json.loads(run("info", "--json").stdout)["unresolved"]
+    assert said == f"stopped; 1 deleted, {left} left to place anew: `resolve` goes on\n"
+    assert left > 0
+    assert f"{left} placed beside documents that are deleted by now" in run("info").stdout
+    assert sorted(ids(run)) == ["t1", "t2", "t3", "t4"]
+    assert json.loads(run("resolve", "--json").stdout) == {"resolved": left}
+    assert run("resolve").stdout == "placed 0 documents anew\n"
 
 
 def test_add_stopped_as_the_index_tunes_itself_has_added_all(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -362,7 +364,7 @@ def test_deleting_many_looks_at_the_rows_as_often_as_deleting_one(
 @pytest.mark.parametrize("where", [{}, {"and": []}, {"not": {"or": []}}, {"not": {"lang": {"in": []}}}])
 def test_a_filter_without_a_condition_deletes_nothing(index: Index, where: dict[str, Any]) -> None:
     index.add_many(docs(3))
-    with pytest.raises(InvalidInput, match="matches every document, so nothing was deleted|is an empty list"):
+    with pytest.raises(InvalidInput, match=r"matches every document, so nothing was deleted|is an empty list"):
         index.delete(where=where)
     assert len(index) == 3
 
@@ -409,6 +411,72 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
         assert store.constrained_by(row) == ()
     assert index.search(asked("d7")[0], 1, mode="learned")[0].document_id == "twin"
     assert index.verify() == []
+
+
+def crowded(path: Path) -> Index:
+    """An index where many documents were placed beside d7."""
+    index, batch = Index.create(path, TOY, tuning=False), docs(25)
+    index.add_many(batch, asked_for(batch))
+    for number in range(4):
+        index.add(Document(id=f"twin{number}", text=text_of("d7")), asked("d7"))
+    return index
+
+
+def stop_at(error: BaseException, done: int) -> Callable[[int, int], None]:
+    def report(number: int, _: int) -> None:
+        if number == done:
+            raise error
+
+    return report
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
+def test_a_stopped_delete_goes_on_as_if_it_never_was(tmp_path: Path, reopen: Reopen, error: BaseException) -> None:
+    with crowded(tmp_path / "whole") as whole:
+        whole.delete("d7", resolve=True)
+        assert (whole.unresolved, whole.info().unresolved) == (0, 0)
+        expected, found = stored(whole), answers(whole)
+    with crowded(tmp_path / "shop") as index:
+        with pytest.raises(type(error)) as stopped:
+            index.delete(where={"number": 7}, resolve=True, progress=stop_at(error, 2))
+        left = index.unresolved
+        if isinstance(error, KeyboardInterrupt):
+            assert str(stopped.value) == f"stopped; 1 deleted, {left} left to place anew: `resolve` goes on"
+        assert 0 < left == index.info().unresolved
+    again = reopen(tmp_path / "shop")
+    assert again.unresolved == left
+    with pytest.raises(KeyboardInterrupt, match=f"^stopped; {left - 1} left to place anew: `resolve` goes on$"):
+        again.resolve(stop_at(KeyboardInterrupt(), 1))
+    assert again.resolve() == left - 1
+    assert (again.unresolved, again.resolve()) == (0, 0)
+    assert stored(again) == expected
+    assert answers(again) == found
+
+
+def test_a_delete_killed_as_it_resolves_goes_on(tmp_path: Path, reopen: Reopen) -> None:
+    crowded(tmp_path / "shop").close()
+    if (child := os.fork()) == 0:
+        with Index.open(tmp_path / "shop", TOY) as index:
+            index.delete("d7", resolve=True, progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    index = reopen(tmp_path / "shop")
+    assert "d7" not in index
+    assert index.resolve() > 0
+    assert index.unresolved == 0
+    assert index.verify() == []
+
+
+def test_a_delete_stopped_before_its_commit_deletes_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.add_many(docs(3))
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("incdsi.store.transaction.Transaction.finish", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped; 0 deleted, 0 left to place anew$"):
+        index.delete(["d0", "d1"], resolve=True)
+    assert len(index) == 3
 
 
 def test_delete_without_resolve_touches_nobody(index: Index) -> None:

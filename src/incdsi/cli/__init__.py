@@ -7,7 +7,7 @@ from incdsi.cli.looking import export, get, info, search, version
 from incdsi.cli.repro import repro
 from incdsi.cli.serving import serve
 from incdsi.cli.syncing import sync
-from incdsi.cli.writing import add, delete, teach, update, upsert
+from incdsi.cli.writing import add, delete, resolve, teach, update, upsert
 
 __all__ = [
     "add",
@@ -20,6 +20,7 @@ __all__ = [
     "info",
     "main",
     "repro",
+    "resolve",
     "restore",
     "search",
     "serve",

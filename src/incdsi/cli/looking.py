@@ -187,6 +187,7 @@ def _facts(path: Path, size: int, found: Info) -> list[tuple[str, str]]:
         ("documents", f"{found.documents:,} documents"),
         ("queries", f"{found.queries:,} ({found.generated_queries:,} generated, {found.held_out_queries:,} held out)"),
         ("preserved", f"{found.preserve_rows:,} queries that their documents win"),
+        ("unresolved", f"{found.unresolved:,} placed beside documents that are deleted by now"),
         ("encoder", f"{found.encoder[:16]}, {found.dimension} dimensions"),
         ("method", f"{found.method}, {'tunes itself' if found.tuning else 'does not tune itself'}"),
         ("margins", f"retrieve {how.margins.retrieve:g}, preserve {how.margins.preserve:g}"),

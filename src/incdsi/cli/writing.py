@@ -1,4 +1,4 @@
-"""add, update, upsert, delete, teach."""
+"""add, update, upsert, delete, resolve, teach."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from incdsi.cli.options import (
     parse_filter,
 )
 from incdsi.cli.output import addition_json, conflicts_table, count, emit, sentences, show
-from incdsi.cli.progress import Report, progress
+from incdsi.cli.progress import progress
 from incdsi.cli.reading import read_batches, stdin_lines
 from incdsi.errors import UnknownDocument
 
@@ -137,12 +137,24 @@ def delete(
     if bool(wanted) == (chosen is not None):
         raise typer.BadParameter("expected either ids or --where, found both or neither", param_hint="'ID...'")
     with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
-        deleted = (
-            opened.delete(where=chosen, resolve=resolve, progress=report)
-            if chosen is not None
-            else _delete(opened, wanted, resolve, report)
-        )
+        known = None if chosen is not None else _known(opened, wanted)
+        deleted = opened.delete(known, where=chosen, resolve=resolve, progress=report)
     emit({"deleted": deleted}) if as_json else show(f"deleted {count(deleted)}")
+
+
+@app.command()
+def resolve(index: IndexPath, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Place anew the documents that were placed beside deleted ones.
+
+    What `delete --resolve` does at once, or began to do when it was stopped.
+
+    \b
+    Examples:
+      incdsi resolve --index shop
+    """
+    with open_index(index) as opened, progress("placing anew", hidden=as_json or quiet) as report:
+        resolved = opened.resolve(report)
+    emit({"resolved": resolved}) if as_json else show(f"placed {count(resolved)} anew")
 
 
 @app.command()
@@ -173,13 +185,8 @@ def _ids(given: list[str]) -> list[str]:
     return list(stdin_lines()) if given == ["-"] else given
 
 
-def _delete(index: Index, ids: list[str], resolve: bool, report: Report) -> int:
-    ids = list(dict.fromkeys(ids))
+def _known(index: Index, ids: list[str]) -> list[str]:
     unknown = [f"expected a document in the index, found no {id!r}; check the id" for id in ids if id not in index]
     if unknown:
         raise UnknownDocument(f"{sentences(unknown, 'like these')}\nnothing was deleted")
-    try:
-        return index.delete(ids, resolve=resolve, progress=report)
-    except KeyboardInterrupt as stop:
-        kept = "nothing was deleted" if ids[0] in index else f"{count(len(ids))} deleted, not all others placed anew"
-        raise KeyboardInterrupt(f"stopped; {kept}") from stop
+    return ids

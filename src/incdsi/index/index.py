@@ -345,18 +345,41 @@ class Index:
 
         Text, queries and preserve rows go with them, all or, when an id is unknown, none; a filter without a
         condition, such as {}, is refused. `resolve` then places anew those that were solved with them present,
-        so that nothing of them stays, and reports to `progress`.
+        so that nothing of them stays, and reports to `progress`; when it is stopped there, `resolve` goes on.
         """
         if (id is None) == (where is None):
             raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
         with self._changing(if_version):
             ids = self._matching(where) if where is not None else _listed(id)
-            shaped = {row for one in ids for row in self._store.constrained_by(self._store.row_of(one))}
             writer = self._writer()
-            rows = writer.delete(ids)
-            if resolve:
-                writer.place_anew(sorted(shaped - set(rows)), progress)
+            try:
+                rows = writer.delete(ids)
+                if resolve:
+                    shaped = {row for gone in rows for row in self._store.constrained_by(gone)}
+                    writer.place_anew(sorted(shaped), progress)
+            except KeyboardInterrupt as stop:
+                deleted = 0 if any(one in self._store for one in ids) else len(ids)
+                raise KeyboardInterrupt(f"stopped; {deleted:,} deleted, {self._waiting()}") from stop
             return len(ids)
+
+    @property
+    def unresolved(self) -> int:
+        """How many documents were placed beside one that was deleted since."""
+        return len(self._store.unresolved())
+
+    def resolve(self, progress: Progress | None = None) -> int:
+        """Place them anew, so that nothing of what was deleted stays; how many. Each is kept as it is placed."""
+        with self._changing(None):
+            rows = self._store.unresolved()
+            try:
+                self._writer().place_anew(rows, progress)
+            except KeyboardInterrupt as stop:
+                raise KeyboardInterrupt(f"stopped; {self._waiting()}") from stop
+            return len(rows)
+
+    def _waiting(self) -> str:
+        left = self.unresolved
+        return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
 
     def _matching(self, where: Where) -> list[str]:
         """The ids to delete by a filter; refuses one without a condition."""

@@ -19,13 +19,17 @@ from incdsi.store import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Info:
-    """Counts and settings; `quality` on the held-out queries, by way of searching."""
+    """Counts and settings; `quality` on the held-out queries, by way of searching.
+
+    `unresolved` documents were placed beside one that was deleted since.
+    """
 
     documents: int
     queries: int
     generated_queries: int
     held_out_queries: int
     preserve_rows: int
+    unresolved: int
     dimension: int
     encoder: str
     method: Method
@@ -46,6 +50,7 @@ class Info:
             generated_queries=sum(query.generated for query in queries),
             held_out_queries=sum(query.held_out for query in queries),
             preserve_rows=sum(query.preserved for query in queries) if general else len(records),
+            unresolved=_unresolved(records),
             dimension=settings.dimension,
             encoder=settings.fingerprint,
             method=settings.method,
@@ -68,6 +73,11 @@ class Info:
         own["hyperparameters"] = hyperparameters_from(own["hyperparameters"])
         own["last_tuning"] = own["last_tuning"] and Tuning.from_json(own["last_tuning"])
         return cls(**{**own, "quality": {name: Quality(**one) for name, one in own["quality"].items()}})
+
+
+def _unresolved(records: Sequence[Record]) -> int:
+    there = {record.row for record in records}
+    return sum(not there.issuperset(record.constrained_by) for record in records)
 
 
 def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:

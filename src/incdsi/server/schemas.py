@@ -212,6 +212,7 @@ class InfoOut(Answer):
     generated_queries: int
     held_out_queries: int
     preserve_rows: int
+    unresolved: int
     dimension: int
     encoder: str
     method: str

@@ -242,6 +242,14 @@ class Store:
             found = connection.execute("SELECT row FROM links WHERE constrainer = ? ORDER BY row", (row,))
             return tuple(row for (row,) in found)
 
+    def unresolved(self) -> tuple[int, ...]:
+        """The rows of the documents that were solved under a constraint of one that is gone."""
+        with self._readers.borrow() as connection:
+            found = connection.execute(
+                "SELECT DISTINCT row FROM links WHERE constrainer NOT IN (SELECT row FROM documents) ORDER BY row"
+            )
+            return tuple(row for (row,) in found)
+
     def filter_rows(self, where: Where) -> NDArray[np.int64]:
         """The rows whose metadata passes the filter (see filters.py), in increasing order."""
         condition, parameters = compile_filter(where)
