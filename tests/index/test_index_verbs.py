@@ -28,8 +28,9 @@ from index_samples import (
 )
 from numpy.typing import NDArray
 
-from incdsi.documents import Document
+from incdsi.documents import Addition, Document
 from incdsi.errors import (
+    DiskFull,
     DuplicateDocument,
     IndexNotFound,
     InvalidInput,
@@ -40,7 +41,9 @@ from incdsi.index import Index
 from incdsi.index import index as module
 from incdsi.index.writing import Writer
 from incdsi.rows.table import Growing
-from incdsi.store import Store
+from incdsi.store import Record, Store
+from incdsi.store.answers import Answer
+from incdsi.store.transaction import Transaction
 
 Reopen = Callable[..., Index]
 
@@ -230,8 +233,66 @@ def test_portions_are_reported_and_what_was_reported_is_there(
     assert sorted(ids(index, "boots", 100)) == sorted(document.id for document in reopen(tmp_path / "shop").documents())
 
 
+def test_a_whole_batch_is_there_or_nothing_of_it(
+    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 4)
+    index.add_many(docs(4))
+    before, insert = stored(index), Transaction.insert
+
+    def full(transaction: Transaction, record: Record) -> int:
+        if record.document.id == "d9":
+            raise DiskFull("expected room, found none")
+        return insert(transaction, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transaction, "insert", full)
+        with pytest.raises(DiskFull):
+            index.add_many(docs(10, start=4), whole=True)
+    assert stored(index) == before
+    assert sorted(ids(index, "boots", 100)) == sorted(before)
+    index.add_many(docs(10, start=4), asked_for(docs(10, start=4)), whole=True)
+    assert len(index) == len(ids(index, "boots", 100)) == 14
+    assert stored(reopen(tmp_path / "shop")) == stored(index)
+
+
+def test_a_whole_batch_is_placed_as_its_portions_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH", 7)
+    monkeypatch.setattr("incdsi.solver.active_set.TOGETHER", 5)
+    batch, found = docs(40), []
+    for whole in (False, True):
+        with Index.create(tmp_path / str(whole), TOY) as one:
+            one.add_many(batch, asked_for(batch, 4), whole=whole)
+            found.append(one.vectors())
+    assert found[0][0] == found[1][0]
+    assert np.abs(found[0][1] - found[1][1]).max() < 1e-5
+
+
+def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+    def receipt(additions: Sequence[Addition], version: int) -> list[tuple[str, Answer]]:
+        return [("key", Answer(b"asked", 201, b"said", version))]
+
+    with index.keeping(receipt):
+        index.add_many(docs(3))
+    assert reopen(tmp_path / "shop").answer("key") == Answer(b"asked", 201, b"said", 3) == index.answer("key")
+    index.add_many(docs(1, start=3))  # one without a receipt
+    assert index.answer("other") is None
+
+    def broken(count: int, version: int) -> list[tuple[str, Answer]]:
+        raise RuntimeError("no answer can be made")
+
+    with pytest.raises(RuntimeError), index.keeping(broken):
+        index.delete("d1")
+    assert len(index) == len(ids(index, "boots", 100)) == 4
+    index.amend_answer("key", Answer(b"asked", 201, b"better", 3))
+    assert reopen(tmp_path / "shop").answer("key") == Answer(b"asked", 201, b"better", 3)
+    assert index._store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
+    index.compact()
+    assert index.answer("key") is None
+
+
 def test_an_empty_batch_is_no_change(index: Index) -> None:
-    assert index.add_many([]) == []
+    assert index.add_many([]) == index.add_many([], whole=True) == []
     assert index.version == 0
 
 

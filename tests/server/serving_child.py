@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -15,5 +17,7 @@ from tests.index.index_samples import TOY
 if __name__ == "__main__":
     products._bfloat16_pays = lambda: False  # type: ignore[assignment]  # importing torch to try it takes long
     folder, given = Path(sys.argv[1]), json.loads(sys.argv[2])
+    if given.pop("dies_after_a_commit", False):
+        Index.amend_answer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
     with Index.open(folder, TOY) as index:
         serve(index, ServerSettings(index=folder, port=0, **given), lambda address: print(address, flush=True))

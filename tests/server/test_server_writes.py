@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -15,10 +15,12 @@ import httpx2
 import pytest
 
 from incdsi.documents import Addition, Document
-from incdsi.errors import DuplicateDocument, Overloaded
+from incdsi.errors import DiskFull, DuplicateDocument, Overloaded
 from incdsi.index import Index
-from incdsi.server.answers import Answers, Reply
-from incdsi.server.writes import Add, Write, WriteQueue
+from incdsi.server.answers import Reply, Ticket
+from incdsi.server.writes import Add, Done, Kept, Write, WriteQueue
+from incdsi.store import Record
+from incdsi.store.transaction import Transaction
 from tests.index.index_samples import TOY
 from tests.server.conftest import Start
 from tests.server.servers import Child, make, running
@@ -79,6 +81,23 @@ def test_a_group_is_committed_once(index: Index) -> None:
     versions = {future.result(30).version for future in futures}
     queue.close()
     assert versions == {index.version}
+
+
+def test_each_of_a_group_is_answered_under_its_own_key(index: Index) -> None:
+    gate = threading.Event()
+    queue = WriteQueue(index, 100)
+    queue.submit(held(gate))
+    for id in ("a", "b", "c"):
+        ticket = Ticket(key=f"key of {id}", request=b"")
+        queue.submit(Add.of([document(id)], {}, Kept(ticket=ticket, reply=named)))
+    gate.set()
+    queue.close()
+    answers = [index.answer(f"key of {id}") for id in ("a", "b", "c")]
+    assert [answer.content for answer in answers if answer] == [b"a", b"b", b"c"]
+
+
+def named(done: Done[list[Addition]]) -> Reply:
+    return Reply(status=201, content=done.result[0].document_id.encode(), version=done.version)
 
 
 def test_other_writes_keep_their_place_between_additions(index: Index) -> None:
@@ -143,25 +162,21 @@ def test_searches_go_on_and_writes_are_refused_politely_while_the_writer_is_busy
     assert len(index) == 3
 
 
-def test_answers_are_kept_over_a_restart_and_forgotten_when_too_many(tmp_path: Path) -> None:
-    asyncio.run(answers_over_a_restart(tmp_path))
+def test_answers_are_kept_over_a_restart_and_forgotten_when_too_many(
+    index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incdsi.store.answers.MOST", 3)
 
+    def put(http: httpx2.Client, key: str) -> httpx2.Response:
+        return http.put("/v1/documents/a", json={"text": "a tent"}, headers={"Idempotency-Key": key})
 
-async def answers_over_a_restart(tmp_path: Path) -> None:
-    calls = list[str]()
-
-    async def act() -> Reply:
-        calls.append("written")
-        return Reply(status=201, content=b"{}", version=len(calls))
-
-    answers = Answers(tmp_path, most=3)
-    for key in ("a", "b", "c", "d", "e"):
-        await answers.once(key, b"same", act)
-    answers.close()
-    answers = Answers(tmp_path, most=3)
-    assert (await answers.once("e", b"same", act)).version == 5
-    assert (await answers.once("a", b"same", act)).version == 6  # forgotten: it was the oldest
-    answers.close()
+    with running(index, folder) as url, httpx2.Client(base_url=url) as http:
+        first = {key: put(http, key) for key in ("1", "2", "3", "4", "5")}
+    with running(index, folder) as url, httpx2.Client(base_url=url) as http:
+        again = put(http, "5")
+        assert (again.status_code, again.content) == (first["5"].status_code, first["5"].content)
+        assert again.headers["idempotent-replay"] == "true"
+        assert "idempotent-replay" not in put(http, "1").headers  # forgotten: it was the oldest
 
 
 def test_what_was_answered_is_gone_after_compacting(http: httpx2.Client, index: Index, folder: Path) -> None:
@@ -176,25 +191,105 @@ def test_what_was_answered_is_gone_after_compacting(http: httpx2.Client, index: 
     assert again.status_code == 201  # and the server goes on
 
 
-def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_kept(tmp_path: Path) -> None:
-    async def act() -> Reply:
-        return Reply(status=201, content=b"{}", version=7)
+def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_amended(
+    http: httpx2.Client, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise DiskFull("expected room, found none")
 
-    async def go() -> Reply:
-        answers = Answers(tmp_path)
-        answers._file._connection.pragma("query_only", True)  # as on a full disk
-        try:
-            return await answers.once("key", b"same", act)
-        finally:
-            answers.close()
-
-    assert asyncio.run(go()).version == 7
+    monkeypatch.setattr(index, "amend_answer", full)
+    for _ in range(2):
+        answer = http.post("/v1/documents", json={"id": "a", "text": "x"}, headers={"Idempotency-Key": "1"})
+        assert answer.status_code == 201
+        assert answer.json()["additions"][0]["id"] == "a"
+    assert answer.headers["idempotent-replay"] == "true"
 
 
-def test_answers_that_cannot_be_kept_at_all_are_one_sentence_before_serving(tmp_path: Path) -> None:
-    (tmp_path / "answers.db").mkdir()
-    with pytest.raises(OSError, match=r"expected to read and write .*answers\.db"):
-        Answers(tmp_path)
+def filled(http: httpx2.Client) -> None:
+    """What each of CALLS is about."""
+    rows = [
+        {"id": id, "text": f"a lamp {id}", "metadata": {"old": True}} for id in ("patched", "gone", "also", "taught")
+    ]
+    assert http.post("/v1/documents", json={"documents": rows}).status_code == 201
+
+
+MANY = [{"id": f"m{number}", "text": f"rope and tent {number}"} for number in range(300)]
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "one": ("POST", "/v1/documents", {"id": "one", "text": "a tent"}),
+    "many": ("POST", "/v1/documents", {"documents": MANY}),
+    "put": ("PUT", "/v1/documents/new", {"text": "a tent"}),
+    "patch": ("PATCH", "/v1/documents/patched", {"title": "Lamp"}),
+    "delete": ("DELETE", "/v1/documents/gone", None),
+    "delete-many": ("POST", "/v1/documents/delete", {"ids": ["also"], "resolve": True}),
+    "teach": ("POST", "/v1/teach", {"query": "light at night", "id": "taught"}),
+}
+
+
+def send(http: httpx2.Client, call: str) -> httpx2.Response:
+    method, path, body = CALLS[call]
+    return http.request(method, path, json=body, headers={"Idempotency-Key": call})
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_retried_key_gets_its_answer_although_nobody_heard_the_first(
+    start: Start, index: Index, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http = start()
+    filled(http)
+    with monkeypatch.context() as patched:
+        patched.setattr(Write, "done", lost)  # the change is committed and its answer never made
+        assert send(http, call).status_code == 500
+    version = index.version
+    again = send(http, call)
+    assert again.status_code in (200, 201), again.text
+    assert again.headers["idempotent-replay"] == "true"
+    assert again.json()["version"] <= index.version == version  # nothing was done twice
+
+
+def lost(write: Write[Any], result: Any, version: int, before: Any, *after: Any) -> Done[Any]:
+    if after:
+        raise RuntimeError("the answer is lost")
+    return Done(result=result, version=version, seconds=0.0, before=before)
+
+
+def test_a_batch_that_does_not_fit_is_not_kept_in_part(
+    http: httpx2.Client, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert, count = Transaction.insert, 0
+
+    def full(transaction: Transaction, record: Record) -> int:
+        nonlocal count
+        count += 1
+        if count > 200:
+            raise DiskFull("expected room to write, found the disk full")
+        return insert(transaction, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transaction, "insert", full)
+        problem(send(http, "many"), 507, "DiskFull")
+    assert len(index) == 0
+    assert http.get("/v1/documents").text == ""
+    assert http.post("/v1/search", json={"query": "rope"}).json()["hits"] == []
+    done = send(http, "many")
+    assert (done.status_code, len(done.json()["additions"]), len(index)) == (201, 300, 300)
+    assert http.post("/v1/search", json={"query": "rope and tent 299"}).json()["hits"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", CALLS)
+def test_a_retried_key_gets_its_answer_after_a_kill_right_after_the_commit(folder: Path, call: str) -> None:
+    with make(folder) as index, running(index, folder) as url, httpx2.Client(base_url=url) as http:
+        filled(http)
+    with Child(folder, dies_after_a_commit=True) as child, httpx2.Client(base_url=child.url) as http:
+        with pytest.raises(httpx2.TransportError):
+            send(http, call)
+        child.ended()
+        assert child.process.returncode == -signal.SIGKILL
+    with make_open(folder) as index, running(index, folder) as url, httpx2.Client(base_url=url) as http:
+        again = send(http, call)
+        assert again.status_code in (200, 201), again.text
+        assert again.headers["idempotent-replay"] == "true"
+        assert index.verify() == []
 
 
 def add(http: httpx2.Client, id: str) -> bool:

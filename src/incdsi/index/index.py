@@ -26,9 +26,10 @@ from incdsi.index.placing import Stopwatch
 from incdsi.index.serving import Serving, opened_encoder, stored_settings
 from incdsi.index.settings import KEY, Method, Settings
 from incdsi.index.tuning import Tuning
-from incdsi.index.writing import Writer
+from incdsi.index.writing import Receipt, Writer
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
+from incdsi.store.answers import Answer
 from incdsi.store.filters import Where, matches_everything
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans
@@ -61,6 +62,7 @@ class Index:
         self._generator = generator or DEFAULT_GENERATOR
         self._writing = False
         self._held_out = 0  # queries; counted by a writer, to know when to tune
+        self._receipt: Receipt | None = None  # to be stored with the next change
         self._not_before = 0  # so many of them, after a tuning for which there was no room
         self._mutex = threading.RLock()  # held by whoever changes the index
         self._following = threading.Lock()  # held by whoever replaces what is served: never for long
@@ -245,6 +247,10 @@ class Index:
         """What the index chose when it last tuned itself, and what that changed; None before the first time."""
         return retuning.last_tuning(self._store)
 
+    def answer(self, key: str) -> Answer | None:
+        """What was stored under that key with a change, for a day or until the index is compacted."""
+        return self._store.answer(key)
+
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
         return self._store.verify()
@@ -266,20 +272,23 @@ class Index:
         *,
         if_version: int | None = None,
         progress: Progress | None = None,
+        whole: bool = False,
     ) -> list[Addition]:
-        """Add documents in order; the whole batch is refused before anything is written if one cannot be added.
+        """Add documents in order; nothing is written if one of them has an id or a query that cannot be added.
 
-        They are committed in portions: what an interrupted call reported through `progress` is there. When
-        enough queries are held out by then, the index tunes itself: `progress` goes on with another total, and
-        `last_tuning` says what it chose.
+        They are committed in portions: when the disk is full or the call is interrupted, what it reported through
+        `progress` is there and may be more than nothing. With `whole` all are committed at once or none is; they are
+        held in memory until then. When enough queries are held out by then, the index tunes itself: `progress` goes
+        on with another total, and `last_tuning` says what it chose.
         """
         batch, asked = list(documents), dict(queries or {})
+        portion = max(1, len(batch)) if whole else BATCH
         additions: list[Addition] = []
         with self._changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
-            for start in range(0, len(batch), BATCH):
+            for start in range(0, len(batch), portion):
                 writer = self._writer()
-                additions += writer.add(batch[start : start + BATCH], asked)
+                additions += writer.add(batch[start : start + portion], asked)
                 self._held_out += writer.held_out
                 if progress is not None:
                     progress(len(additions), len(batch))
@@ -425,6 +434,24 @@ class Index:
             self._store.compact()
             self._remove_old_models()
 
+    @contextlib.contextmanager
+    def keeping(self, receipt: Receipt) -> Iterator[None]:
+        """Store a receipt in one transaction with the change that is made inside; `answer` finds it by its key.
+
+        For those who are asked again when their answer was lost, and must neither do it twice nor refuse it.
+        """
+        with self._mutex:
+            self._receipt = receipt
+            try:
+                yield
+            finally:
+                self._receipt = None
+
+    def amend_answer(self, key: str, answer: Answer) -> None:
+        """Say it better, now that everything is done."""
+        with self._mutex:
+            self._store.amend_answer(key, answer)
+
     # Inside: reading
 
     @property
@@ -510,7 +537,9 @@ class Index:
 
     def _writer(self) -> Writer:
         drafter = Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
-        return Writer(store=self._store, live=self._live, settings=self._settings, drafter=drafter)
+        return Writer(
+            store=self._store, live=self._live, settings=self._settings, drafter=drafter, receipt=self._receipt
+        )
 
     def _applied(self) -> None:
         self._live.sequence = self._store.version

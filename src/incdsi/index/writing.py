@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from incdsi.documents import Addition, Document
 from incdsi.index.drafting import Drafter
@@ -12,16 +13,20 @@ from incdsi.index.live import Live
 from incdsi.index.placing import Draft, Placed, Stopwatch, place, place_alone
 from incdsi.index.settings import Settings
 from incdsi.store import Record, Store
+from incdsi.store.answers import Answer
 from incdsi.store.transaction import Transaction
 
 Progress = Callable[[int, int], None]
+# What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
+# go, and the version it makes.
+Receipt = Callable[[Any, int], Iterable[tuple[str, Answer]]]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Writer:
     """Changes documents in a store and in what is live, under one state of the settings; for the holder of the lock.
 
-    `held_out` counts the queries it kept for measuring.
+    `held_out` counts the queries it kept for measuring. The `receipt` is stored with the first transaction.
     """
 
     store: Store
@@ -29,6 +34,7 @@ class Writer:
     settings: Settings
     drafter: Drafter
     held_out: int = 0
+    receipt: Receipt | None = None
 
     def add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
         """Add a portion in one transaction."""
@@ -37,10 +43,10 @@ class Writer:
         placed = place(self.live, drafts, self.settings, watch=watch)
         with watch.step("commit"), self.store.transaction() as tx:
             records = _inserted(tx, placed)
+            self._acknowledge(tx, lambda: self._additions(placed, records, watch))
         self._show(records, watch)
         self.held_out += _held_out(records)
-        seconds = {step: spent / len(documents) for step, spent in watch.seconds.items()}
-        return [self._insist(self._addition(result, records, seconds)) for result in placed]
+        return [self._insist(addition) for addition in self._additions(placed, records, watch)]
 
     def take_over(self, records: Sequence[Record]) -> None:
         """Store documents that were placed elsewhere, in one transaction."""
@@ -68,14 +74,13 @@ class Writer:
             placed.append(place_alone(beside, draft, self.settings, watch=watch))
             if beside is not self.live:
                 beside.put([placed[-1].knowing(())])
-        records = self._record_again(placed, watch)
-        seconds = {step: spent / max(1, len(drafts)) for step, spent in watch.seconds.items()}
-        return [self._addition(one, records, seconds) for one in placed]
+        return self._additions(placed, self._record_again(placed, watch), watch)
 
     def delete(self, ids: Sequence[str]) -> list[int]:
         """Remove documents in one transaction; the rows they had."""
         with self.store.transaction() as tx:
             rows = [tx.delete(id) for id in ids]
+            self._acknowledge(tx, lambda: len(ids))
         self.live.remove(rows)
         self.live.sequence = self.store.version
         return rows
@@ -89,13 +94,15 @@ class Writer:
 
     def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
         placed = place_alone(self.live, draft, self.settings, watch=watch)
-        return self._insist(self._addition(placed, self._record_again([placed], watch), watch.seconds))
+        (addition,) = self._additions([placed], self._record_again([placed], watch), watch)
+        return self._insist(addition)
 
     def _record_again(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Record]:
         records = [one.knowing(()) for one in placed]
         with watch.step("commit"), self.store.transaction() as tx:
             for record in records:
                 tx.replace(record.document.id, record)
+            self._acknowledge(tx, lambda: self._additions(placed, records, watch))
         self._show(records, watch)
         return records
 
@@ -115,8 +122,19 @@ class Writer:
         if placed is None:
             result = replace(addition, status=status)
         else:
-            result = self._addition(placed, self._record_again([placed], watch), watch.seconds)
+            (result,) = self._additions([placed], self._record_again([placed], watch), watch)
         return replace(result, seconds={**addition.seconds, **watch.seconds})
+
+    def _acknowledge(self, tx: Transaction, result: Callable[[], object]) -> None:
+        """Store the receipt with the change it is for: who asks again later is told, whatever happens in between."""
+        receipt, self.receipt = self.receipt, None
+        if receipt is not None:
+            for key, answer in receipt(result(), tx.version):
+                tx.keep_answer(key, answer)
+
+    def _additions(self, placed: Sequence[Placed], records: Sequence[Record], watch: Stopwatch) -> list[Addition]:
+        seconds = {step: spent / max(1, len(placed)) for step, spent in watch.seconds.items()}
+        return [self._addition(one, records, seconds) for one in placed]
 
     def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
         others = [records[number].document.id for number in sorted(placed.threatened.places)]

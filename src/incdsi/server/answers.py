@@ -1,4 +1,4 @@
-"""Answers to writes with an Idempotency-Key: kept in a file, so that asking again never writes twice."""
+"""Answers to writes with an Idempotency-Key: stored with what they wrote, so that asking again never writes twice."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
-import apsw
-import structlog
 from starlette.requests import Request
 
 from incdsi.errors import KeyReused
 from incdsi.server.problems import malformed
-from incdsi.store.answers import Answer, AnswerFile
+from incdsi.store.answers import Answer
 
-log = structlog.get_logger("incdsi.server")
-MOST = 10_000
-SECONDS = 86_400
 LONGEST_KEY = 255
+CONDITIONS = ("if-match", "if-none-match")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,31 +28,43 @@ class Reply:
     replayed: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ticket:
+    """By what a write is recognised when it is asked for again: its key, and a digest of the request."""
+
+    key: str
+    request: bytes
+
+    def answer(self, reply: Reply) -> tuple[str, Answer]:
+        """What the store keeps."""
+        return self.key, Answer(self.request, reply.status, reply.content, reply.version)
+
+    def require_same(self, request: bytes) -> None:
+        if request != self.request:
+            raise KeyReused(
+                "expected a new Idempotency-Key for another request, found one that was used; make a new one"
+            )
+
+
 class Answers:
-    """The latest answers by key, for a day or until the index is compacted; those under way are waited for."""
+    """The first answer to each key: `find` looks in the store, and those under way are waited for."""
 
-    def __init__(self, folder: Path, *, most: int = MOST, seconds: float = SECONDS) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="incdsi-answers")
+    def __init__(self, find: Callable[[str], Awaitable[Answer | None]]) -> None:
+        self._find = find
         self._under_way: dict[str, tuple[bytes, asyncio.Future[Reply]]] = {}
-        self._file = AnswerFile(folder, most=most, seconds=seconds)
 
-    def close(self) -> None:
-        self._thread.shutdown()
-        self._file.close()
-
-    async def once(self, key: str | None, request: bytes, act: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def once(self, ticket: Ticket | None, act: Callable[[], Awaitable[Reply]]) -> Reply:
         """The first answer to that key, or what `act` answers now; KeyReused when it was for another request."""
-        if key is None:
+        if ticket is None:
             return await act()
-        if key in self._under_way:
-            first, future = self._under_way[key]
-            _require_same(first, request)
+        if ticket.key in self._under_way:
+            first, future = self._under_way[ticket.key]
+            ticket.require_same(first)
             return await asyncio.shield(future)
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        self._under_way[key] = request, future
+        future = asyncio.get_running_loop().create_future()
+        self._under_way[ticket.key] = ticket.request, future
         try:
-            reply = await self._known_or_new(key, request, act)
+            reply = await self._known_or_new(ticket, act)
             future.set_result(reply)
             return reply
         except BaseException as error:
@@ -67,21 +73,25 @@ class Answers:
                 future.exception()  # seen, also when nobody else waits for it
             raise
         finally:
-            del self._under_way[key]
+            del self._under_way[ticket.key]
 
-    async def _known_or_new(self, key: str, request: bytes, act: Callable[[], Awaitable[Reply]]) -> Reply:
-        loop = asyncio.get_running_loop()
-        known = await loop.run_in_executor(self._thread, self._file.find, key)
-        if known is not None:
-            _require_same(known.request, request)
-            return Reply(status=known.status, content=known.content, version=known.version, replayed=True)
-        reply = await act()
-        try:
-            answer = Answer(request, reply.status, reply.content, reply.version)
-            await loop.run_in_executor(self._thread, self._file.keep, key, answer)
-        except apsw.Error as error:  # the change itself is on the disk: to say otherwise would be wrong
-            log.error("answer not kept", reason=str(error))
-        return reply
+    async def _known_or_new(self, ticket: Ticket, act: Callable[[], Awaitable[Reply]]) -> Reply:
+        known = await self._find(ticket.key)
+        if known is None:
+            return await act()
+        ticket.require_same(known.request)
+        return Reply(status=known.status, content=known.content, version=known.version, replayed=True)
+
+
+def ticket_of(request: Request, body: bytes) -> Ticket | None:
+    """The request's Idempotency-Key, with what makes two requests the same: method, path, conditions and body."""
+    key = key_of(request)
+    if key is None:
+        return None
+    conditions = (request.headers.get(name, "") for name in CONDITIONS)
+    parts = (request.method, request.url.path, request.url.query, *conditions)
+    head = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return Ticket(key=key, request=hashlib.sha256(head + b"\0\0" + body).digest())
 
 
 def key_of(request: Request) -> str | None:
@@ -90,15 +100,3 @@ def key_of(request: Request) -> str | None:
     if key is not None and not re.fullmatch(f"[!-~]{{1,{LONGEST_KEY}}}", key):
         raise malformed(f"expected an Idempotency-Key of 1 to {LONGEST_KEY} visible characters, found another")
     return key
-
-
-def fingerprint(request: Request, body: bytes) -> bytes:
-    """What makes two requests the same: method, path, If-Match and body."""
-    parts = (request.method, request.url.path, request.url.query, request.headers.get("if-match", ""))
-    head = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(head + b"\0\0" + body).digest()
-
-
-def _require_same(first: bytes, request: bytes) -> None:
-    if first != request:
-        raise KeyReused("expected a new Idempotency-Key for another request, found one that was used; make a new one")

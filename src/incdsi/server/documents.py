@@ -21,7 +21,7 @@ from incdsi.server.openapi import EXAMPLE, body, problems, writing
 from incdsi.server.schemas import AdditionOut, DocumentIn, DocumentOut, DocumentsIn, DocumentWithQueries
 from incdsi.server.service import Service, reply, response, service_of
 from incdsi.server.streams import take_stream
-from incdsi.server.writes import Add, Done, Write
+from incdsi.server.writes import Add, Done, Kept, Write
 
 router = APIRouter(tags=["documents"])
 DocumentId = Annotated[str, Path(min_length=1, description="Percent-encoded as a whole.", examples=["boots-18"])]
@@ -63,15 +63,12 @@ async def add(request: Request) -> Response:
     documents, queries = checked(found, service)
     if_version = bodies.version_asked(request)
 
-    async def act() -> Reply:
-        write = Add.of(documents, queries) if if_version is None else _alone(documents, queries, if_version)
-        done = await service.write(write)
-        service.added(done)
-        additions = [addition_out(addition) for addition in done.result]
-        added = schemas.Added(additions=additions, milliseconds=ms(done), version=done.version)
-        return reply(added, done.version, 201)
+    def write(kept: Kept[list[Addition]] | None) -> Write[list[Addition]]:
+        if if_version is None:
+            return Add.of(documents, queries, kept)
+        return Write(act=lambda index: index.add_many(documents, queries, if_version=if_version, whole=True), kept=kept)
 
-    return await service.once(request, content, act)
+    return await service.once(request, content, write, _added, service.added)
 
 
 @router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
@@ -110,11 +107,14 @@ async def upsert(request: Request, id: DocumentId) -> Response:
     service.check_queries(queries)
     if_version = bodies.version_asked(request)
 
-    def change(index: Index) -> tuple[Addition, bool]:
-        new = id not in index
-        return index.upsert(document, queries, if_version=if_version), new
+    def write(kept: Kept[list[Addition]] | None) -> Write[list[Addition]]:
+        return Write(
+            act=lambda index: [index.upsert(document, queries, if_version=if_version)],
+            look=lambda index: id in index,
+            kept=kept,
+        )
 
-    return await service.once(request, content, lambda: _changed(service, Write(act=change)))
+    return await service.once(request, content, write, _changed, lambda done: _count_created(service, done))
 
 
 @router.patch(
@@ -132,19 +132,22 @@ async def update(request: Request, id: DocumentId) -> Response:
     new = given.model_dump(exclude={"queries"}, exclude_none=True)
     if_version = bodies.version_asked(request)
 
-    def change(index: Index) -> tuple[Addition, bool]:
+    def change(index: Index) -> list[Addition]:
         document = Document(**{**fields(index.get(id)), **new})
-        return index.update(document, given.queries, if_version=if_version), False
+        return [index.update(document, given.queries, if_version=if_version)]
 
-    return await service.once(request, content, lambda: _changed(service, Write(act=change)))
+    return await service.once(request, content, lambda kept: Write(act=change, kept=kept), _changed)
 
 
 @router.delete(PATH, response_model=schemas.Deleted, responses=problems(404, 412, 422, 507), openapi_extra=writing({}))
 async def delete(request: Request, id: DocumentId) -> Response:
     """Delete one document with its text and queries."""
     service, if_version = service_of(request), bodies.version_asked(request)
-    write = Write(act=lambda index: index.delete(id, if_version=if_version))
-    return await service.once(request, b"", lambda: _deleted(service, write))
+
+    def write(kept: Kept[int] | None) -> Write[int]:
+        return Write(act=lambda index: index.delete(id, if_version=if_version), kept=kept)
+
+    return await service.once(request, b"", write, _deleted, lambda done: service.recorder.was_deleted(done.result))
 
 
 @router.post(
@@ -162,8 +165,11 @@ async def delete_many(request: Request) -> Response:
         raise InvalidInput("expected either ids or where, found both or neither")
     service.check_batch(len(given.ids or ()))
     if_version = bodies.version_asked(request)
-    write = Write(act=lambda index: _delete(index, given, if_version))
-    return await service.once(request, content, lambda: _deleted(service, write))
+
+    def write(kept: Kept[int] | None) -> Write[int]:
+        return Write(act=lambda index: _delete(index, given, if_version), kept=kept)
+
+    return await service.once(request, content, write, _deleted, lambda done: service.recorder.was_deleted(done.result))
 
 
 def checked(found: Sequence[DocumentIn], service: Service) -> tuple[list[Document], dict[str, list[str]]]:
@@ -213,22 +219,27 @@ def _is_batch(content: bytes) -> bool:
     return isinstance(found, dict) and "documents" in found
 
 
-def _alone(documents: Sequence[Document], queries: dict[str, list[str]], if_version: int) -> Write[list[Addition]]:
-    return Write(act=lambda index: index.add_many(documents, queries, if_version=if_version))
+def _added(done: Done[list[Addition]]) -> Reply:
+    additions = [addition_out(addition) for addition in done.result]
+    return reply(schemas.Added(additions=additions, milliseconds=ms(done), version=done.version), done.version, 201)
 
 
-async def _changed(service: Service, write: Write[tuple[Addition, bool]]) -> Reply:
-    done = await service.write(write)
-    addition, created = done.result
-    if created:
-        service.added(Done(result=[addition], version=done.version, seconds=done.seconds))
+def _changed(done: Done[list[Addition]]) -> Reply:
+    (addition,), created = done.result, _created(done)
     changed = schemas.Changed(**addition_fields(addition), created=created, milliseconds=ms(done), version=done.version)
     return reply(changed, done.version, 201 if created else 200)
 
 
-async def _deleted(service: Service, write: Write[int]) -> Reply:
-    done = await service.write(write)
-    service.recorder.was_deleted(done.result)
+def _created(done: Done[list[Addition]]) -> bool:
+    return done.before is not None and not done.before
+
+
+def _count_created(service: Service, done: Done[list[Addition]]) -> None:
+    if _created(done):
+        service.added(done)
+
+
+def _deleted(done: Done[int]) -> Reply:
     return reply(schemas.Deleted(deleted=done.result, milliseconds=ms(done), version=done.version), done.version)
 
 

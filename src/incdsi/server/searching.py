@@ -16,7 +16,7 @@ from incdsi.server.documents import addition_fields, fields, ms
 from incdsi.server.openapi import body, problems, writing
 from incdsi.server.schemas import DEEPEST_RANK, DocumentOut, Found, FoundMany, FoundOne, HitOut, SearchRequest
 from incdsi.server.service import Service, reply, response, service_of
-from incdsi.server.writes import Write
+from incdsi.server.writes import Done, Kept, Write
 
 router = APIRouter(tags=["search"])
 
@@ -49,11 +49,16 @@ async def teach(request: Request) -> Response:
     service.check_queries([lesson.query])
     if_version = bodies.version_asked(request)
 
-    def change(index: Index) -> tuple[Addition, int | None]:
-        before = _rank(index, lesson)
-        return index.teach(lesson.query, lesson.id, if_version=if_version), before
+    def write(kept: Kept[list[Addition]] | None) -> Write[list[Addition]]:
+        return Write(
+            act=lambda index: [index.teach(lesson.query, lesson.id, if_version=if_version)],
+            look=lambda index: _rank(index, lesson),
+            kept=kept,
+        )
 
-    return await service.once(request, content, lambda: _taught(service, lesson, Write(act=change)))
+    return await service.once(
+        request, content, write, lambda done: _taught(lesson, done), lambda done: service.recorder.was_taught()
+    )
 
 
 def _check(asked: SearchRequest, service: Service) -> None:
@@ -89,16 +94,13 @@ def _hit_out(hit: Hit) -> HitOut:
     )
 
 
-async def _taught(service: Service, lesson: schemas.TeachRequest, write: Write[tuple[Addition, int | None]]) -> Reply:
-    done = await service.write(write)
-    after = await service.reading(lambda: _rank(service.index, lesson))
-    service.recorder.was_taught()
-    addition, before = done.result
+def _taught(lesson: schemas.TeachRequest, done: Done[list[Addition]]) -> Reply:
+    (addition,) = done.result
     taught = schemas.Taught(
         **addition_fields(addition),
         query=lesson.query,
-        rank_before=before,
-        rank_after=after,
+        rank_before=done.before,
+        rank_after=done.after,
         milliseconds=ms(done),
         version=done.version,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -15,13 +15,13 @@ from incdsi.documents import Addition, Hit
 from incdsi.errors import Overloaded, TooLarge
 from incdsi.index import Index
 from incdsi.index.placing import Stopwatch
-from incdsi.server.answers import Answers, Reply, fingerprint, key_of
+from incdsi.server.answers import Answers, Reply, ticket_of
 from incdsi.server.figures import InfoKeeper, Observer, Recorder
 from incdsi.server.metrics import Metrics
 from incdsi.server.projection import Projection
 from incdsi.server.schemas import Answer, SearchRequest
 from incdsi.server.settings import ServerSettings
-from incdsi.server.writes import Done, Write, WriteQueue
+from incdsi.server.writes import Done, Kept, Write, WriteQueue
 
 T = TypeVar("T")
 WAIT_FOR_ROOM = 0.05  # seconds between two tries of a stream to be taken
@@ -36,7 +36,7 @@ class Service:
         self.recorder = Recorder()
         self.info = InfoKeeper(index)
         self.projection = Projection(index)
-        self.answers = Answers(settings.index)
+        self.answers = Answers(lambda key: self.reading(lambda: index.answer(key)))
         self.ready = False
 
     def start(self) -> None:
@@ -56,7 +56,6 @@ class Service:
         self._observer.close()
         self._searching.shutdown()
         self._slow.shutdown()
-        self.answers.close()
 
     # Reading
 
@@ -94,9 +93,24 @@ class Service:
                     raise
                 await asyncio.sleep(WAIT_FOR_ROOM)
 
-    async def once(self, request: Request, body: bytes, act: Callable[[], Awaitable[Reply]]) -> Response:
-        """The answer to a write; the first one again when its Idempotency-Key was used for the same before."""
-        return response(await self.answers.once(key_of(request), fingerprint(request, body), act))
+    async def once(
+        self,
+        request: Request,
+        body: bytes,
+        write: Callable[[Kept[T] | None], Write[T]],
+        reply: Callable[[Done[T]], Reply],
+        count: Callable[[Done[T]], None] = lambda done: None,
+    ) -> Response:
+        """The answer to a write, told to `count`; the first one again when its Idempotency-Key was used before."""
+        ticket = ticket_of(request, body)
+        kept = None if ticket is None else Kept(ticket=ticket, reply=reply)
+
+        async def act() -> Reply:
+            done = await self.write(write(kept))
+            count(done)
+            return reply(done)
+
+        return response(await self.answers.once(ticket, act))
 
     def added(self, done: Done[list[Addition]]) -> None:
         """Count documents that were added."""

@@ -10,40 +10,85 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+import structlog
+
 from incdsi.documents import Addition, Document
-from incdsi.errors import Overloaded
+from incdsi.errors import IncDSIError, Overloaded
 from incdsi.index import Index
 from incdsi.index.index import BATCH
+from incdsi.server.answers import Reply, Ticket
+from incdsi.store.answers import Answer
 
 T = TypeVar("T")
+log = structlog.get_logger("incdsi.server")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done(Generic[T]):
-    """What a write gave, the index's version right after it, and the seconds since it was asked for."""
+    """What a write gave, the index's version right after it, and the seconds since it was asked for.
+
+    `before` and `after` are what the write looked at then.
+    """
 
     result: T
     version: int
     seconds: float
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kept(Generic[T]):
+    """A write that is answered under a key, from what it gave alone."""
+
+    ticket: Ticket
+    reply: Callable[[Done[T]], Reply]
+
+    def answer(self, done: Done[T]) -> tuple[str, Answer]:
+        return self.ticket.answer(self.reply(done))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Write(Generic[T]):
-    """A change of the index that waits for its turn."""
+    """A change of the index that waits for its turn.
+
+    `look` sees something of the index before and after it. One that is `kept` is answered in the same transaction
+    that makes the change; when everything is done, with all that is known by then.
+    """
 
     act: Callable[[Index], T]
+    look: Callable[[Index], int | None] = lambda index: None
+    kept: Kept[T] | None = None
     asked: float = field(default_factory=time.perf_counter)
     future: Future[Done[T]] = field(default_factory=Future)
 
     def run(self, index: Index) -> None:
         """Do it and answer; whatever goes wrong is the answer."""
         try:
-            self.answer(self.act(index), index.version)
+            before = self.look(index)
+            with index.keeping(lambda result, version: self.receipt(result, version, before)):
+                result = self.act(index)
+            done = self.done(result, index.version, before, self.look(index))
         except Exception as error:
             self.future.set_exception(error)
+        else:
+            self.answer(index, done)
 
-    def answer(self, result: T, version: int) -> None:
-        self.future.set_result(Done(result=result, version=version, seconds=time.perf_counter() - self.asked))
+    def receipt(self, result: T, version: int, before: int | None = None) -> list[tuple[str, Answer]]:
+        """The answer as far as it is known when the change is about to be committed."""
+        return [] if self.kept is None else [self.kept.answer(self.done(result, version, before))]
+
+    def done(self, result: T, version: int, before: int | None = None, after: int | None = None) -> Done[T]:
+        seconds = time.perf_counter() - self.asked
+        return Done(result=result, version=version, seconds=seconds, before=before, after=after)
+
+    def answer(self, index: Index, done: Done[T]) -> None:
+        if self.kept is not None:
+            try:
+                index.amend_answer(*self.kept.answer(done))
+            except (IncDSIError, OSError) as error:  # the change and its first answer are on the disk
+                log.error("answer not amended", reason=str(error))
+        self.future.set_result(done)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,8 +99,18 @@ class Add(Write[list[Addition]]):
     queries: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> Add:
-        return cls(act=lambda index: index.add_many(documents, queries), documents=documents, queries=queries)
+    def of(
+        cls,
+        documents: Sequence[Document],
+        queries: Mapping[str, Sequence[str]],
+        kept: Kept[list[Addition]] | None = None,
+    ) -> Add:
+        return cls(
+            act=lambda index: index.add_many(documents, queries, whole=True),
+            kept=kept,
+            documents=documents,
+            queries=queries,
+        )
 
 
 class WriteQueue:
@@ -131,14 +186,25 @@ class WriteQueue:
         documents = [document for add in group for document in add.documents]
         queries = {id: texts for add in group for id, texts in add.queries.items()}
         try:
-            additions = self._index.add_many(documents, queries)
+            with self._index.keeping(lambda additions, version: _receipts(group, additions, version)):
+                additions = self._index.add_many(documents, queries, whole=True)
         except Exception:  # whatever it was, each is told by itself, and the thread lives on
             for add in group:
                 add.run(self._index)
             return
-        version, found = self._index.version, iter(additions)
-        for add in group:
-            add.answer([next(found) for _ in add.documents], version)
+        version = self._index.version
+        for add, own in _shared_out(group, additions):
+            add.answer(self._index, add.done(own, version))
+
+
+def _receipts(group: Sequence[Add], additions: Sequence[Addition], version: int) -> list[tuple[str, Answer]]:
+    return [receipt for add, own in _shared_out(group, additions) for receipt in add.receipt(own, version)]
+
+
+def _shared_out(group: Sequence[Add], additions: Sequence[Addition]) -> list[tuple[Add, list[Addition]]]:
+    """To each what its own documents gave."""
+    found = iter(additions)
+    return [(add, [next(found) for _ in add.documents]) for add in group]
 
 
 def _documents(write: Write[object]) -> int:

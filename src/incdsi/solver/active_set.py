@@ -25,6 +25,7 @@ from incdsi.solver.threads import all_threads, one_thread
 FIRST_LIMIT = 192  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
 NEXT_LIMIT = 128  # in the second, which mostly proves; twice as many in each that follows
 AT_ONCE = 32  # rows taken in before minimising again: the worst, which mostly cure the others
+TOGETHER = 128  # newcomers that share passes: each holds the rows that were near it
 RING_BYTES = 64 << 20  # rows near violation that are held at a time
 NO_RIVAL = -1e30  # the score to beat when nothing is indexed
 TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is known
@@ -103,13 +104,15 @@ def solve_many(
     """
     placed = _Placed(newcomers, len(preserve), margins, keep_lost)
     with one_thread():
-        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in newcomers]
-        _settle(searches, preserve)
-        for newcomer, search in zip(newcomers, searches, strict=True):
-            rivals, places = placed.best(newcomer)
-            search.raise_floors(rivals + margins.retrieve)
-            _settle_among(search, placed, preserve)
-            placed.append(newcomer, search.solution(margins), rivals, places)
+        for start in range(0, len(newcomers), TOGETHER):
+            some = newcomers[start : start + TOGETHER]
+            searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
+            _settle(searches, preserve)
+            for newcomer, search in zip(some, searches, strict=True):
+                rivals, places = placed.best(newcomer)
+                search.raise_floors(rivals + margins.retrieve)
+                _settle_among(search, placed, preserve)
+                placed.append(newcomer, search.solution(margins), rivals, places)
     return placed.placements
 
 

@@ -17,7 +17,6 @@ STORE = "store.db"
 WAL = "store.db-wal"
 MODEL = "model"
 LOCK = "writer.lock"
-ANSWERS = "answers.db"  # what a server answered, beside the store
 
 
 def require_vacant(path: Path) -> None:

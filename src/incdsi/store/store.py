@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
-from incdsi.store import checks, upkeep
+from incdsi.store import answers, checks, upkeep
+from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import decode_document
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
@@ -153,6 +154,21 @@ class Store:
             finally:
                 changes.end()
 
+    def amend_answer(self, key: str, answer: Answer) -> None:
+        """Replaces what a transaction said of itself by all that is known after it.
+
+        The next transaction brings it to the disk: a power cut before that leaves what was said first.
+        """
+        with self._writing() as connection, clear_errors(self._file):
+            connection.pragma("synchronous", "normal")
+            try:
+                with whole_or_nothing(connection):
+                    connection.execute("BEGIN IMMEDIATE")
+                    answers.keep(connection, key, answer)
+                    connection.execute("COMMIT")
+            finally:
+                connection.pragma("synchronous", "full")
+
     def write_base(self, arrays: Mapping[str, NDArray[Any]], sequence: int) -> None:
         """Replaces the base by arrays that reflect every change up to `sequence`."""
         with self._writing() as connection, clear_errors(self._file):
@@ -266,6 +282,11 @@ class Store:
         """A setting, or `default` when it was never set."""
         dumped = self._value("SELECT value FROM settings WHERE key = ?", (key,))
         return default if dumped is None else json.loads(dumped)
+
+    def answer(self, key: str) -> Answer | None:
+        """What was answered under that key, while it is remembered."""
+        with self._readers.borrow() as connection:
+            return answers.find(connection, key)
 
     def base(self) -> Base | None:
         """The base this store committed; None when there is none, or it is missing or torn."""

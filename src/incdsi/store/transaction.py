@@ -9,6 +9,8 @@ from pathlib import Path
 import apsw
 
 from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.store import answers
+from incdsi.store.answers import Answer
 from incdsi.store.codec import Columns, dump_json, encode, solution_columns, sorted_rows, utf8
 from incdsi.store.connections import clear_errors
 from incdsi.store.reading import find_row
@@ -97,6 +99,11 @@ class Transaction:
         with self._change() as execute:
             execute("REPLACE INTO settings VALUES (?, ?)", (key, dumped))
 
+    def keep_answer(self, key: str, answer: Answer) -> None:
+        """Stores what is said about the changes of this block, to be said again; no change of its own."""
+        with self._attempt():
+            answers.keep(self._connection, key, answer)
+
     def finish(self) -> None:
         """Writes the counters; the last statements before the commit."""
         if not self._intact:
@@ -114,17 +121,22 @@ class Transaction:
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Callable[..., apsw.Cursor]]:
+        with self._attempt():
+            yield self._connection.execute
+        self._sequence += 1
+
+    @contextlib.contextmanager
+    def _attempt(self) -> Iterator[None]:
         if not self._usable:
             raise InvalidInput("expected an open transaction, found one that ended; begin another")
         if not self._intact:  # SQLite may have undone it already: what follows would be on its own
             raise InvalidInput("expected every change to succeed, found one that failed; end the transaction")
         with clear_errors(self._file):
             try:
-                yield self._connection.execute
+                yield
             except apsw.Error:
                 self._intact = False  # a change may be half done: catching the error must not commit it
                 raise
-        self._sequence += 1
 
     def _write_parts(self, row: int, columns: Columns) -> None:
         connection = self._connection

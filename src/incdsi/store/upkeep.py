@@ -13,7 +13,7 @@ import apsw
 
 from incdsi.durable import fsync
 from incdsi.errors import IndexLocked, IndexNotFound
-from incdsi.store.answers import forget_answers
+from incdsi.store import answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
 from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
@@ -56,7 +56,7 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
         _forget(connection, newest)
     generation, current = connection.execute("SELECT base_generation, base_sequence FROM state").get
     remove_bases(folder, keep=None if current is None else generation)
-    forget_answers(folder)
+    answers.forget(connection)
     connection.execute("VACUUM")
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     if busy:
