@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -333,6 +334,69 @@ def test_stopping_answers_every_write_it_accepted(folder: Path) -> None:
     with make_open(folder) as index:
         # Whatever is there was acknowledged, and whatever was acknowledged is there.
         assert {document.id for document in index.documents()} == taken
+
+
+def open_stream(url: str, content: bytes) -> socket.socket:
+    """A connection on which a stream has begun that goes on after this."""
+    address = httpx2.URL(url)
+    connection = socket.create_connection((address.host, address.port), timeout=30)
+    connection.sendall(
+        b"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
+        b"Content-Length: 1000000\r\n\r\n" + content
+    )
+    return connection
+
+
+def read_problem(connection: socket.socket, status: int) -> dict[str, Any]:
+    with connection, connection.makefile("rb") as answer:
+        head, _, body = answer.read().partition(b"\r\n\r\n")
+    assert head.startswith(f"HTTP/1.1 {status}".encode()), head + body
+    assert b"application/problem+json" in head
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+def test_stopping_ends_a_stream_and_tells_what_became_of_its_lines(
+    index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incdsi.server.bodies.LINGER_SECONDS", 0.1)
+    lines = [json.dumps({"id": f"s{number}", "text": f"rope {number}"}).encode() for number in range(100)]
+    lines[70] = b"no json"
+    with running(index, folder) as url:
+        connection = open_stream(url, b"\n".join(lines) + b'\n{"id": "half", "te')
+        while len(index) < 64:
+            time.sleep(0.01)
+    found = read_problem(connection, 503)
+    assert (found["error"], found["lines"], found["added"], found["refused"]) == ("Overloaded", 100, 99, 1)
+    assert found["refusals"][0]["line"] == 71
+    assert len(index) == 99
+
+
+def test_a_stream_that_comes_too_slowly_is_told_what_was_taken(start: Start, index: Index) -> None:
+    http = start(body_seconds=0.3)
+    line = json.dumps({"id": "a", "text": "rope"}).encode() + b"\n"
+    found = read_problem(open_stream(str(http.base_url), line + b'{"id": "half"'), 408)
+    assert (found["error"], found["lines"], found["added"]) == ("TooSlow", 1, 1)
+    assert "a" in index
+
+
+def test_a_request_that_outlasts_the_time_to_stop_is_answered_with_a_problem(
+    index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, begun = threading.Event(), threading.Event()
+
+    def stuck(*_: object, **__: object) -> list[Addition]:
+        begun.set()
+        gate.wait(30)
+        return []
+
+    monkeypatch.setattr(index, "add_many", stuck)
+    with ThreadPoolExecutor(1) as pool:
+        with running(index, folder, stop_seconds=1) as url:
+            asked = pool.submit(httpx2.post, f"{url}/v1/documents", json={"id": "a", "text": "x"}, timeout=30)
+            assert begun.wait(30)
+            asked.add_done_callback(lambda _: gate.set())
+        assert "may have been made" in problem(asked.result(30), 503, "Overloaded")
 
 
 def test_what_was_acknowledged_is_there_after_a_kill(folder: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
+from starlette.types import Message
 
-from incdsi.errors import InvalidInput, TooLarge, TooSlow
+from incdsi.errors import InvalidInput, Overloaded, TooLarge, TooSlow
 from incdsi.server.problems import Refused, invalid_fields, malformed
 from incdsi.server.settings import ServerSettings
 
@@ -67,10 +69,10 @@ async def body(request: Request, settings: ServerSettings) -> bytes:
     return b"".join(pieces)
 
 
-async def lines(request: Request, settings: ServerSettings) -> AsyncIterator[bytes]:
-    """The lines of a stream as they arrive, empty ones too, so that they can be counted."""
+async def lines(request: Request, settings: ServerSettings, stopping: asyncio.Event) -> AsyncIterator[bytes]:
+    """The lines of a stream as they arrive, empty ones too, so that they can be counted; no more once `stopping`."""
     rest, size = b"", 0
-    async for piece in _pieces(request, lambda: settings.body_seconds):
+    async for piece in _pieces(request, lambda: settings.body_seconds, stopping):
         size += len(piece)
         if size > settings.stream_bytes:
             raise _too_large(settings.stream_bytes)
@@ -94,21 +96,45 @@ def version_asked(request: Request) -> int | None:
     return int(match[1])
 
 
-async def _pieces(request: Request, seconds_left: Callable[[], float]) -> AsyncIterator[bytes]:
-    stream = request.stream().__aiter__()
-    while True:
-        try:
-            yield await asyncio.wait_for(stream.__anext__(), max(0.0, seconds_left()))
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            raise Refused(
-                TooSlow("expected the whole request in time, found it unfinished; send it faster"),
-                408,
-                {"Connection": "close"},
-            ) from None
-        except ClientDisconnect:
-            raise malformed("expected a whole body, found the connection closed") from None
+async def throw_away(request: Request) -> None:
+    """Read on for a moment, so that a client that is still sending gets to read its answer."""
+    deadline = time.monotonic() + LINGER_SECONDS
+    with contextlib.suppress(Refused):
+        async for _ in _pieces(request, lambda: deadline - time.monotonic()):
+            pass
+
+
+async def _pieces(
+    request: Request, seconds_left: Callable[[], float], stopping: asyncio.Event | None = None
+) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await _next(request, max(0.0, seconds_left()), stopping)
+        if message["type"] == "http.disconnect":
+            raise malformed("expected a whole body, found the connection closed")
+        more = message.get("more_body", False)
+        yield message.get("body", b"")
+
+
+async def _next(request: Request, seconds: float, stopping: asyncio.Event | None) -> Message:
+    """What the client sends next, unless it takes too long or the server is told to stop before."""
+    coming = asyncio.ensure_future(request.receive())
+    told = asyncio.ensure_future(stopping.wait()) if stopping is not None else None
+    try:
+        await asyncio.wait([one for one in (coming, told) if one], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            return coming.result()
+        if told is not None and told.done():
+            raise Refused(Overloaded("the server is stopping; send the rest again later"), 503, {"Connection": "close"})
+        raise Refused(
+            TooSlow("expected the whole request in time, found it unfinished; send it faster"),
+            408,
+            {"Connection": "close"},
+        )
+    finally:
+        coming.cancel()
+        if told is not None:
+            told.cancel()
 
 
 def _check_length(request: Request, most: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 import secrets
@@ -100,6 +101,13 @@ class Guard:
             if begun:
                 raise ConnectionAbortedError("the answer was begun and cannot be finished") from None
             await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
+        except asyncio.CancelledError:  # the time to stop in is over
+            if begun:
+                raise
+            late = Overloaded(
+                "the server stopped before it could answer; the change may have been made: check before you retry"
+            )
+            await as_problem(late, request_id, self._settings.index)(scope, receive, dressed)
         finally:
             self._note(scope, request_id, status, time.perf_counter() - begin)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import http
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from incdsi import errors
@@ -40,6 +41,12 @@ class Refused(Exception):
         self.error = error
         self.status = status
         self.headers = dict(headers or {})
+        self.told: dict[str, Any] = {}
+
+    def telling(self, more: Mapping[str, Any]) -> Self:
+        """The same with further members: what was done before it was refused."""
+        self.told = dict(more)
+        return self
 
 
 def malformed(sentence: str) -> Refused:
@@ -86,7 +93,8 @@ def as_problem(error: Exception, request_id: str, folder: Path) -> Response:
         error=type(cause).__name__,
         request_id=request_id,
     )
-    return Response(problem.model_dump_json(), status, headers, media_type=MEDIA_TYPE)
+    told = refused.told if refused else {}
+    return Response(to_json({**told, **problem.model_dump()}), status, headers, media_type=MEDIA_TYPE)
 
 
 def invalid_fields(error: ValidationError) -> Refused:

@@ -42,8 +42,8 @@ class Server(uvicorn.Server):
     """One index on sockets that are bound already; says when it listens."""
 
     def __init__(self, index: Index, settings: ServerSettings, listening: Callable[[], None]) -> None:
-        app = create_app(index, settings, lambda: len(self.server_state.connections))
-        super().__init__(_config(app, settings))
+        self._app = create_app(index, settings, lambda: len(self.server_state.connections))
+        super().__init__(_config(self._app, settings))
         self._listening = listening
 
     @contextlib.contextmanager
@@ -59,6 +59,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._listening()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.service.stop()
+        await super().shutdown(sockets)
 
 
 def _config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:

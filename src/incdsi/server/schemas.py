@@ -137,8 +137,9 @@ class Refusal(Answer):
 
 
 class Streamed(Answer):
-    """What a stream did: every line stands for itself; the first 1,000 refusals are listed."""
+    """What a stream of so many lines did: each stands for itself; the first 1,000 refusals are listed."""
 
+    lines: int
     added: int
     refused: int
     refusals: list[Refusal]

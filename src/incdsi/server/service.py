@@ -38,6 +38,7 @@ class Service:
         self.projection = Projection(index)
         self.answers = Answers(lambda key: self.reading(lambda: index.answer(key)))
         self.ready = False
+        self.stopping = asyncio.Event()
 
     def start(self) -> None:
         """Threads; nothing runs before."""
@@ -48,6 +49,11 @@ class Service:
         self._observer = Observer(self.info, self.index, self.recorder, self.queue.quiet)
         self._observer.start(self.settings.quality_seconds)
         self.ready = True
+
+    def stop(self) -> None:
+        """Take no more: streams end here and say how far they came."""
+        self.ready = False
+        self.stopping.set()
 
     def close(self) -> None:
         """Finish what was accepted, then let go of everything but the index."""
@@ -89,7 +95,7 @@ class Service:
             try:
                 return await self.write(write)
             except Overloaded:
-                if not self.ready:
+                if self.queue.closing:
                     raise
                 await asyncio.sleep(WAIT_FOR_ROOM)
 

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from starlette.requests import Request
 
 from incdsi.documents import Addition, Document
-from incdsi.errors import IncDSIError
+from incdsi.errors import IncDSIError, TooSlow
 from incdsi.index import Index
 from incdsi.server import bodies
 from incdsi.server.answers import Reply, key_of
@@ -36,6 +36,7 @@ class Line:
 class Tally:
     """What became of the lines."""
 
+    lines: int = 0
     added: int = 0
     refused: int = 0
     conflicts: int = 0
@@ -49,20 +50,37 @@ class Tally:
 
 
 async def take_stream(request: Request, service: Service) -> Reply:
-    """Add the lines as they come; the answer says which were refused and why."""
+    """Add the lines as they come; the answer says which were refused and why.
+
+    When it cannot be read to its end, the whole lines that came are added, and the problem tells all this too.
+    """
     if key_of(request) is not None or bodies.version_asked(request) is not None:
         raise malformed("expected a stream without Idempotency-Key and If-Match, found one; send JSON instead")
-    begin, tally, portion, number = time.perf_counter(), Tally(version=service.index.version), list[Line](), 0
-    async for content in bodies.lines(request, service.settings):
-        number += 1
-        if content.strip() and (line := _line(content, number, service, tally)):
-            portion.append(line)
-        if len(portion) == PORTION:
-            await _add(portion, service, tally)
-            portion = []
+    begin, tally = time.perf_counter(), Tally(version=await service.reading(lambda: service.index.version))
+    problem = await _taken(request, service, tally)
+    streamed = Streamed(**vars(tally), milliseconds=round(1e3 * (time.perf_counter() - begin), 3))
+    if problem is not None:
+        if not isinstance(problem.error, TooSlow):
+            await bodies.throw_away(request)
+        raise problem.telling(streamed.model_dump())
+    return reply(streamed, tally.version, 201)
+
+
+async def _taken(request: Request, service: Service, tally: Tally) -> Refused | None:
+    """Add every whole line that comes; why the others did not, None when there are no others."""
+    portion, problem = list[Line](), None
+    try:
+        async for content in bodies.lines(request, service.settings, service.stopping):
+            tally.lines += 1
+            if content.strip() and (line := _line(content, tally.lines, service, tally)):
+                portion.append(line)
+            if len(portion) == PORTION:
+                await _add(portion, service, tally)
+                portion = []
+    except Refused as error:
+        problem = error
     await _add(portion, service, tally)
-    milliseconds = round(1e3 * (time.perf_counter() - begin), 3)
-    return reply(Streamed(**vars(tally), milliseconds=milliseconds), tally.version, 201)
+    return problem
 
 
 def _line(content: bytes, number: int, service: Service, tally: Tally) -> Line | None:

@@ -125,7 +125,7 @@ class WriteQueue:
         self._grouped = grouped
         self._waiting: deque[Write[object]] = deque()
         self._changed = threading.Condition()
-        self._closing = False
+        self.closing = False
         self._busy = False
         self._quiet_since = time.monotonic()
         self._thread = threading.Thread(target=self._work, name="incdsi-writer")
@@ -134,7 +134,7 @@ class WriteQueue:
     def submit(self, write: Write[T]) -> Future[Done[T]]:
         """Its future; what is accepted here is done, also when the server stops."""
         with self._changed:
-            if self._closing:
+            if self.closing:
                 raise Overloaded("expected a running server, found it stopping; try again later")
             if len(self._waiting) >= self._most:
                 raise Overloaded(f"expected room in the write queue, found {self._most} writes waiting; try again")
@@ -152,7 +152,7 @@ class WriteQueue:
     def close(self) -> None:
         """Refuse more, do what was accepted, end the thread."""
         with self._changed:
-            self._closing = True
+            self.closing = True
             self._changed.notify()
         self._thread.join()
 
@@ -168,7 +168,7 @@ class WriteQueue:
     def _next_group(self) -> list[Write[object]]:
         """The oldest write, with the additions right behind it if it is one; nothing when closed and done."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing)
+            self._changed.wait_for(lambda: self._waiting or self.closing)
             if not self._waiting:
                 return []
             group = [self._waiting.popleft()]
