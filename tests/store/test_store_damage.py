@@ -40,6 +40,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
+def test_an_index_is_made_at_a_mount_point(small_disk: Path) -> None:
+    with Store.create(small_disk, {}) as store:
+        with store.transaction() as tx:
+            tx.insert(sample("a"))
+        assert contents(store) == {"a": content(sample("a"))}
+    assert (small_disk / "store.db").is_file()
+
+
 def test_a_full_disk_refuses_the_change_and_keeps_all_the_others(small_disk: Path) -> None:
     expected = {}
     with Store.create(small_disk / "shop", {}) as store:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import errno
 import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -295,6 +298,89 @@ def test_a_folder_gets_its_name_only_when_all_in_it_is_on_the_disk(
         events.clear()
         store.write_base({"rows": np.zeros(3)}, 0)
         assert events == ["base.1.bin.tmp", "rename to base.1.bin", "shop"]
+
+
+def with_model(folder: Path) -> None:
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_bytes(b"weights")
+    (folder / "notes").touch()
+
+
+def test_an_empty_folder_becomes_an_index(tmp_path: Path) -> None:
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    (folder / "lost+found").mkdir()
+    inode = folder.stat().st_ino
+    with Store.create(folder, {"encoder": "none"}, prepare=with_model) as store:
+        with store.transaction() as tx:
+            tx.insert(sample("a"))
+        (tmp_path / "backup").mkdir()
+        store.backup(tmp_path / "backup")
+    assert folder.stat().st_ino == inode  # the same folder: a mount point cannot be replaced
+    assert {path.name for path in folder.iterdir()} == {"lost+found", "model", "notes", "store.db", "writer.lock"}
+    (tmp_path / "again").mkdir()
+    Store.restore(tmp_path / "backup", tmp_path / "again")
+    with Store.open(tmp_path / "again", writer=False) as copy:
+        assert contents(copy) == {"a": content(sample("a"))}
+    assert not list(tmp_path.glob("*/.*"))
+
+
+def test_creating_in_an_empty_folder_leaves_it_empty_when_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renamed = os.rename
+
+    def fail_at(last: int) -> Callable[..., None]:
+        left = iter(range(last))
+
+        def rename(source: Path, target: Path) -> None:
+            if next(left, None) is None:
+                raise OSError(errno.EIO, "a broken disk")
+            renamed(source, target)
+
+        return rename
+
+    for moved in range(3):
+        monkeypatch.setattr(os, "rename", fail_at(moved))
+        with pytest.raises(OSError, match="check the disk"):
+            Store.create(tmp_path, {}, prepare=with_model)
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_a_creation_killed_in_an_empty_folder_is_whole_or_made_anew(tmp_path: Path, moved: int) -> None:
+    renamed = os.rename
+    if (child := os.fork()) == 0:
+        left = iter(range(moved))
+
+        def rename(source: Path, target: Path) -> None:
+            if next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+            renamed(source, target)
+
+        os.rename = rename
+        Store.create(tmp_path, {"made": 1}, prepare=with_model)
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    if moved < 3:
+        with pytest.raises(IndexNotFound):
+            Store.open(tmp_path, writer=False)
+        Store.create(tmp_path, {"made": 2}, prepare=with_model).close()
+    else:
+        with pytest.raises(InvalidInput, match="found one; open it"):
+            Store.create(tmp_path, {})
+    with Store.open(tmp_path, writer=True) as store:
+        assert (store.setting("made"), store.verify()) == (1 if moved == 3 else 2, [])
+    assert (tmp_path / "model" / "weights").read_bytes() == b"weights"
+
+
+def test_two_creations_in_one_folder_do_not_meet(tmp_path: Path) -> None:
+    def meanwhile(folder: Path) -> None:
+        with pytest.raises(InvalidInput, match="another process is making an index"):
+            Store.create(tmp_path, {"made": 2})
+
+    with Store.create(tmp_path, {"made": 1}, prepare=meanwhile) as store:
+        assert store.setting("made") == 1
 
 
 def test_creating_leaves_nothing_when_it_fails(tmp_path: Path) -> None:
