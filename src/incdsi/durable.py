@@ -1,8 +1,9 @@
-"""Making files survive a power cut."""
+"""Copying files, and making them survive a power cut."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 
@@ -21,3 +22,11 @@ def fsync_tree(folder: Path) -> None:
         for name in names:
             fsync(Path(parent, name))
         fsync(Path(parent))
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copies a folder to a new one; the first error stops it, where shutil would collect them in a list."""
+    target.mkdir()
+    for entry in source.iterdir():
+        copy = copy_tree if entry.is_dir() else shutil.copyfile
+        copy(entry, target / entry.name)

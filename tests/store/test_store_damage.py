@@ -78,6 +78,20 @@ def test_a_full_disk_refuses_the_change_and_keeps_all_the_others(small_disk: Pat
         assert reopened.verify() == []
 
 
+@pytest.mark.parametrize("files", [1, 30])
+def test_a_backup_that_does_not_fit_is_one_sentence_and_leaves_nothing(
+    store: Store, small_disk: Path, files: int
+) -> None:
+    (store.path / "model" / "part").mkdir(parents=True)
+    for number in range(files):
+        (store.path / "model" / "part" / f"weights {number}").write_bytes(bytes(4_000_000 // files))
+    (small_disk / "empty").mkdir()
+    for target in ("backup", "empty"):
+        with pytest.raises(DiskFull, match=r"^[^\[(]*free some space"):
+            store.backup(small_disk / target)
+    assert [path.name for path in small_disk.rglob("*")] == ["empty"]
+
+
 def test_catching_a_full_disk_inside_the_block_does_not_commit_half_a_document(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,7 +56,7 @@ def compact(index: IndexPath, as_json: AsJson = False) -> None:
 
 @app.command()
 def backup(
-    target: Annotated[Path, typer.Argument(help="A folder that is not there yet.")],
+    target: Annotated[Path, typer.Argument(help="A new or empty folder.")],
     index: IndexPath,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -83,7 +83,7 @@ def restore(
 ) -> None:
     """Make a new index from a backup.
 
-    Every byte is verified first; --index must not be there yet.
+    Every byte is verified first; --index must be a new or empty folder.
 
     \b
     Examples:

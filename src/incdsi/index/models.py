@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from incdsi.durable import fsync, fsync_tree
+from incdsi.durable import copy_tree, fsync, fsync_tree
 from incdsi.errors import EncoderMismatch, ModelNotFound
 from incdsi.text.encoders import Encoder, load_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -69,7 +69,7 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
 def _copy_durably(source: Path, target: Path) -> None:
     """Return when the copy is on the disk: settings that name it are about to be."""
     try:
-        shutil.copytree(source, target)
+        copy_tree(source, target)
         fsync_tree(target)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)

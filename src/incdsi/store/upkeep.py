@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -12,6 +11,7 @@ from typing import Literal
 import apsw
 
 from incdsi.durable import fsync
+from incdsi.durable import copy_tree
 from incdsi.errors import IndexLocked, IndexNotFound
 from incdsi.store import answers
 from incdsi.store.base import remove_bases
@@ -127,7 +127,7 @@ def _copy(readers: Readers, folder: Path, made: Path, progress: Progress | None)
         source.execute("SELECT count(*) FROM sqlite_schema").fetchall()  # takes the snapshot that all steps share
         # Inside the snapshot: a model that it names is not removed while somebody reads it.
         if (folder / MODEL).is_dir():
-            shutil.copytree(folder / MODEL, made / MODEL)
+            copy_tree(folder / MODEL, made / MODEL)
         _copy_pages(source, made / STORE, progress)
 
 
