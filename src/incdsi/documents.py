@@ -11,6 +11,7 @@ from incdsi.errors import InvalidDocument
 
 MetadataValue = str | int | float | bool | None
 INT64_LIMIT = 2**63
+LONGEST_ID = 1024  # characters of an id that can be added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

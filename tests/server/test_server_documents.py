@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from incdsi.documents import Document
+from incdsi.errors import InvalidDocument
 from incdsi.index import Index
 from tests.server.conftest import Start
 
@@ -154,6 +155,40 @@ def test_a_write_is_refused_when_the_index_has_changed(http: httpx2.Client, inde
         problem(call(), 412, "VersionConflict")
     assert index.get("boots").title == "a"
     problem(http.delete("/v1/documents/boots", headers={"If-Match": "yesterday"}), 400, "InvalidInput")
+
+
+def test_a_put_creates_only_or_replaces_only_when_it_says_so(http: httpx2.Client, index: Index) -> None:
+    path, new, there = "/v1/documents/boots", {"If-None-Match": "*"}, {"If-Match": "*"}
+    problem(http.put(path, json={"text": "a"}, headers=there), 412, "UnknownDocument")
+    assert len(index) == 0
+    assert http.put(path, json={"text": "a"}, headers=new).status_code == 201
+    problem(http.put(path, json={"text": "b"}, headers=new), 412, "DuplicateDocument")
+    assert index.get("boots").text == "a"
+    assert http.put(path, json={"text": "b"}, headers=there).status_code == 200
+    problem(http.put(path, json={"text": "c"}, headers=new | there), 400, "InvalidInput")
+    problem(http.put(path, json={"text": "c"}, headers={"If-None-Match": '"3"'}), 400, "InvalidInput")
+    problem(http.patch(path, json={"text": "c"}, headers=new), 400, "InvalidInput")
+    problem(http.delete("/v1/documents/gone", headers=there), 404, "UnknownDocument")
+    assert http.delete(path, headers=there).status_code == 200
+
+
+def test_ids_have_one_limit_wherever_they_come_in(http: httpx2.Client, index: Index) -> None:
+    long, longest = "x" * 1025, "x" * 1024
+    assert http.put(f"/v1/documents/{longest}", json={"text": "a"}).status_code == 201
+    assert http.get(f"/v1/documents/{longest}").status_code == 200
+    for answer in (
+        http.put(f"/v1/documents/{long}", json={"text": "a"}),
+        http.post("/v1/documents", json={"id": long, "text": "a"}),
+        http.post("/v1/documents", json={"documents": [{"id": long, "text": "a"}]}),
+        http.post("/v1/documents/delete", json={"ids": [long]}),
+        http.post("/v1/teach", json={"id": long, "query": "a"}),
+        http.get(f"/v1/documents/{long}"),
+    ):
+        problem(answer, 422, "InvalidInput")
+    for change in (index.add, index.upsert):
+        with pytest.raises(InvalidDocument, match="1,025 characters"):
+            change(Document(id=long, text="a"))
+    assert len(index) == 1
 
 
 def test_what_cannot_be_right_is_refused_with_a_sentence(http: httpx2.Client, index: Index) -> None:

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from incdsi.documents import Document
-from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.documents import LONGEST_ID, Document
+from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.index.placing import Draft, Stopwatch
 from incdsi.store import Record, StoredQuery
 from incdsi.store.codec import metadata_rows, utf8
@@ -139,9 +139,11 @@ def require_new(documents: Sequence[Document], queries: Mapping[str, Sequence[st
 
 
 def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> None:
-    """Refuse what could not be stored: queries that are no texts, lone surrogates."""
+    """Refuse what could not be stored: ids that are too long, queries that are no texts, lone surrogates."""
     for document in documents:
-        name = f"document {document.id!r}"
+        name = f"document {document.id!r:.80}"
+        if len(document.id) > LONGEST_ID:
+            raise InvalidDocument(f"{name}: its id has {len(document.id):,} characters; shorten it to {LONGEST_ID:,}")
         for text in (document.id, document.title, document.text, *document.metadata):
             utf8(text, name)
         for _, kind, value in metadata_rows(document.metadata):

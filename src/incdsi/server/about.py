@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from incdsi import __version__
+from incdsi.documents import LONGEST_ID
 from incdsi.errors import Overloaded
 from incdsi.server import schemas
 from incdsi.server.metrics import CONTENT_TYPE
@@ -48,7 +49,9 @@ async def figures(request: Request) -> Response:
 @router.get("/v1/map", response_model=schemas.MapOut | schemas.NeighboursOut, responses=problems(404, 422))
 async def map_of_documents(
     request: Request,
-    near: Annotated[str | None, Query(min_length=1, description="Only this document and those near it.")] = None,
+    near: Annotated[
+        str | None, Query(min_length=1, max_length=LONGEST_ID, description="Only this document and those near it.")
+    ] = None,
     k: Annotated[int, Query(ge=1, le=schemas.MOST_NEIGHBOURS)] = 8,
 ) -> Response:
     """The documents in two dimensions, or one of them with its neighbours."""

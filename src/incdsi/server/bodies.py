@@ -86,7 +86,9 @@ async def lines(request: Request, settings: ServerSettings, stopping: asyncio.Ev
 
 
 def version_asked(request: Request) -> int | None:
-    """The version in If-Match, None without one."""
+    """The version in If-Match, None without one; If-None-Match is refused: it is for a PUT, which reads it itself."""
+    if "if-none-match" in request.headers and request.method != "PUT":
+        raise malformed("If-None-Match is taken with PUT only; leave it out")
     found = request.headers.get("if-match")
     if found is None or found.strip() == "*":
         return None
@@ -94,6 +96,17 @@ def version_asked(request: Request) -> int | None:
     if match is None:
         raise malformed('expected If-Match like "45", the version of an earlier answer, found another')
     return int(match[1])
+
+
+def existence_asked(request: Request) -> bool | None:
+    """Whether the document of the path must be there (If-Match: *) or must not (If-None-Match: *); None: either."""
+    none = request.headers.get("if-none-match")
+    if none is not None and none.strip() != "*":
+        raise malformed("If-None-Match can only be *, which makes a PUT create a document and never replace one")
+    any_ = request.headers.get("if-match", "").strip() == "*"
+    if none is not None and any_:
+        raise malformed("If-Match: * and If-None-Match: * cannot both hold; leave one out")
+    return False if none is not None else True if any_ else None
 
 
 async def throw_away(request: Request) -> None:

@@ -12,19 +12,23 @@ from pydantic_core import from_json, to_json
 from starlette.concurrency import iterate_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 
-from incdsi.documents import Addition, Document
-from incdsi.errors import InvalidInput
+from incdsi.documents import LONGEST_ID, Addition, Document
+from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
 from incdsi.server.answers import Reply
-from incdsi.server.openapi import EXAMPLE, body, problems, writing
+from incdsi.server.openapi import CREATE_ONLY, EXAMPLE, body, problems, writing
+from incdsi.server.problems import Refused
 from incdsi.server.schemas import AdditionOut, DocumentIn, DocumentOut, DocumentsIn, DocumentWithQueries
 from incdsi.server.service import Service, reply, response, service_of
 from incdsi.server.streams import take_stream
 from incdsi.server.writes import Add, Done, Kept, Write
 
 router = APIRouter(tags=["documents"])
-DocumentId = Annotated[str, Path(min_length=1, description="Percent-encoded as a whole.", examples=["boots-18"])]
+DocumentId = Annotated[
+    str,
+    Path(min_length=1, max_length=LONGEST_ID, description="Percent-encoded as a whole.", examples=["boots-18"]),
+]
 PATH = "/v1/documents/{id:anything}"
 IN_MEMORY = 8 << 20  # bytes of an answer; what is longer waits on the disk to be sent
 PIECE = 1 << 16  # bytes sent at a time
@@ -96,7 +100,7 @@ async def get(request: Request, id: DocumentId) -> Response:
     PATH,
     response_model=schemas.Changed,
     responses={**problems(408, 412, 413, 415, 422, 507), 201: {"model": schemas.Changed}},
-    openapi_extra=writing(body(schemas.DocumentBody, example={"text": "Waterproof boots."})),
+    openapi_extra=writing(body(schemas.DocumentBody, example={"text": "Waterproof boots."}), CREATE_ONLY),
 )
 async def upsert(request: Request, id: DocumentId) -> Response:
     """Add a document, or replace its text, title and metadata; the queries it has are kept."""
@@ -105,11 +109,15 @@ async def upsert(request: Request, id: DocumentId) -> Response:
     given = bodies.parsed(content, schemas.DocumentBody)
     document, queries = Document(id=id, **given.model_dump(exclude={"queries"})), list(given.queries)
     service.check_queries(queries)
-    if_version = bodies.version_asked(request)
+    if_version, if_there = bodies.version_asked(request), bodies.existence_asked(request)
+
+    def change(index: Index) -> list[Addition]:
+        _require_existence(index, id, if_there)
+        return [index.upsert(document, queries, if_version=if_version)]
 
     def write(kept: Kept[list[Addition]] | None) -> Write[list[Addition]]:
         return Write(
-            act=lambda index: [index.upsert(document, queries, if_version=if_version)],
+            act=change,
             look=lambda index: id in index,
             kept=kept,
         )
@@ -217,6 +225,13 @@ def _is_batch(content: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(found, dict) and "documents" in found
+
+
+def _require_existence(index: Index, id: str, if_there: bool | None) -> None:
+    if if_there is True and id not in index:
+        raise Refused(UnknownDocument(f"If-Match: * asks for a document {id!r} to replace, and there is none"), 412)
+    if if_there is False and id in index:
+        raise Refused(DuplicateDocument(f"If-None-Match: * asks for a new document, and {id!r} is there already"), 412)
 
 
 def _added(done: Done[list[Addition]]) -> Reply:

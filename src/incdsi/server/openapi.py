@@ -41,6 +41,14 @@ WRITE_HEADERS = [
     },
 ]
 
+CREATE_ONLY = {
+    "name": "If-None-Match",
+    "in": "header",
+    "schema": {"type": "string", "pattern": r"^\*$"},
+    "description": "Create the document, never replace one.",
+    "example": "*",
+}
+
 
 def body(*models: type[BaseModel], example: Any, stream: bool = False) -> dict[str, Any]:
     """`openapi_extra` for a route that reads one of these models."""
@@ -56,9 +64,9 @@ def body(*models: type[BaseModel], example: Any, stream: bool = False) -> dict[s
     return {"requestBody": {"required": True, "content": content}}
 
 
-def writing(extra: dict[str, Any]) -> dict[str, Any]:
+def writing(extra: dict[str, Any], *headers: dict[str, Any]) -> dict[str, Any]:
     """The same for a route that writes."""
-    return {**extra, "parameters": WRITE_HEADERS}
+    return {**extra, "parameters": [*WRITE_HEADERS, *headers]}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from incdsi.documents import LONGEST_ID
+
 MetadataValue = StrictBool | StrictInt | StrictFloat | StrictStr | None
-Id = Annotated[str, Field(min_length=1, max_length=1024, examples=["boots-18"])]
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, examples=["boots-18"])]
 Metadata = Annotated[dict[str, MetadataValue], Field(examples=[{"lang": "en", "year": 2024}])]
 Queries = Annotated[list[Annotated[str, Field(min_length=1)]], Field(examples=[["dry feet in a river"]])]
 Where = Annotated[
