@@ -74,7 +74,7 @@ def test_torch_is_imported_only_where_it_is_the_point(path):
 
 
 def test_importing_incdsi_does_not_import_torch():
-    rooms = "incdsi, incdsi.solver, incdsi.rows"
+    rooms = "incdsi, incdsi.solver, incdsi.rows, incdsi.index, incdsi.server.run, incdsi.cli"
     code = f"import sys, {rooms}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -85,5 +85,15 @@ def test_blas_is_told_not_to_spin_before_numpy_is_there_unless_the_user_has_spok
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
     if given is not None:
         environment["OPENBLAS_THREAD_TIMEOUT"] = given
+    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", expected]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("4", "4")])
+def test_the_command_line_has_one_thread_of_blas_unless_the_user_has_spoken(given, expected):
+    script = "import sys, incdsi.cli, os; print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    if given is not None:
+        environment["OPENBLAS_NUM_THREADS"] = given
     found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", expected]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from incdsi.errors import InvalidInput
-from incdsi.search import check_mode, fuse, rank
+from incdsi.rows import LocalRows
+from incdsi.rows.products import exact
+from incdsi.search import by_words, check_mode, fuse, fused, lexical_part, standardised
+from tests.rows.screens import SCREENS
 
 SCORES = hnp.arrays(
     np.float32, st.integers(0, 40), elements=st.integers(-50, 50).map(float)
@@ -22,28 +25,56 @@ def scored(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return scores, draw(hnp.arrays(np.bool_, len(scores)))
 
 
+def best(scores: np.ndarray, allowed: np.ndarray, k: int) -> list[int]:
+    return by_words(scores, np.ones(len(scores), bool)).scores.best(k, allowed)[0].tolist()
+
+
 @given(scored(), st.integers(1, 50))
-def test_rank_equals_sorting_everything(case: tuple[np.ndarray, np.ndarray], k: int) -> None:
+def test_best_equals_sorting_everything(case: tuple[np.ndarray, np.ndarray], k: int) -> None:
     scores, allowed = case
     expected = sorted(np.flatnonzero(allowed).tolist(), key=lambda slot: (-scores[slot], slot))[:k]
-    assert rank(scores, allowed, k).tolist() == expected
+    assert best(scores, allowed, k) == expected
 
 
-def test_rank_filters_before_it_chooses() -> None:
+def test_best_filters_before_it_chooses() -> None:
     scores = np.array([5, 4, 3, 2, 1], dtype=np.float32)
-    assert rank(scores, np.array([False, False, True, False, True]), 2).tolist() == [2, 4]
+    assert best(scores, np.array([False, False, True, False, True]), 2) == [2, 4]
 
 
-@pytest.mark.parametrize("k", [0, -3])
-def test_rank_refuses_less_than_one(k: int) -> None:
+@pytest.mark.parametrize("k", [0, -3, 2.5, "3", None, True])
+def test_a_k_that_is_no_number_of_documents_is_refused(k: object) -> None:
     with pytest.raises(InvalidInput, match="at least 1"):
-        rank(np.zeros(3, np.float32), np.ones(3, bool), k)
+        best(np.zeros(3, np.float32), np.ones(3, bool), k)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("k", [2.5, "3", None, True])
-def test_rank_refuses_what_is_no_number_of_documents(k: object) -> None:
-    with pytest.raises(InvalidInput, match="at least 1"):
-        rank(np.zeros(3, np.float32), np.ones(3, bool), k)  # type: ignore[arg-type]
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 12), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+@settings(max_examples=60, deadline=None)
+def test_every_screen_ranks_fused_scores_as_sorting_all_of_them_does(seed: int, n: int, k: int, weight: float) -> None:
+    rng = np.random.default_rng(seed)
+    h = 6
+    vectors = rng.standard_normal((max(n // 2, 1), h)).astype(np.float32)[rng.integers(0, max(n // 2, 1), n)]  # twins
+    lexical = rng.integers(0, 4, n).astype(np.float32)
+    query = rng.standard_normal(h).astype(np.float32)
+    gone = rng.random(n) < 0.3
+    gone[rng.integers(0, n)] = False
+    allowed = rng.random(n) < 0.8
+    alive = ~gone
+    learned = exact(vectors, query)
+    values = learned[alive]
+    deviation = values.std() if np.ptp(values) > 0 else np.inf  # all the same: they say nothing
+    total = (1 - weight) * (learned - values.mean()) / deviation + weight * standardised(lexical, alive)
+    expected = sorted(np.flatnonzero(alive & allowed).tolist(), key=lambda slot: (-total[slot], slot))[:k]
+    for screen in SCREENS:
+        rows = LocalRows(h, screen(h))
+        rows.append_many(list(vectors), [np.empty((0, h))] * n)
+        rows.remove_many(np.flatnonzero(gone).tolist())
+        scores, spread = rows.scores_and_spread(query)
+        ranking = fused(scores, spread, lexical_part(lexical, alive, weight), weight)
+        slots, found = ranking.scores.best(k, allowed)
+        assert found == pytest.approx(total[expected], abs=1e-6)
+        assert all(total[a] == pytest.approx(total[b], abs=1e-9) for a, b in zip(slots, expected, strict=True))
+        first, second = ranking.parts(slots)
+        assert first + second == pytest.approx(found, abs=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["fused", "learned", "lexical"])
@@ -87,11 +118,3 @@ def test_one_document_and_none_are_fused_without_a_warning() -> None:
     one = np.array([4], dtype=np.float32)
     assert fuse(one, one, np.ones(1, bool), 0.3).tolist() == [0.0]
     assert fuse(one[:0], one[:0], np.ones(0, bool), 0.3).tolist() == []
-
-
-def test_the_ends_of_the_weight_are_the_parts_alone() -> None:
-    rng = np.random.default_rng(2)
-    learned, lexical = rng.normal(size=30).astype(np.float32), rng.normal(size=30).astype(np.float32)
-    everyone = np.ones(30, bool)
-    for weight, part in ((0.0, learned), (1.0, lexical)):
-        assert np.array_equal(rank(fuse(learned, lexical, everyone, weight), everyone, 30), rank(part, everyone, 30))

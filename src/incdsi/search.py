@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput
+from incdsi.rows.products import Doubles, Floats
+from incdsi.rows.scores import Mask, Scores, Slots, Spread
 
 Mode = Literal["fused", "learned", "lexical"]
-Scores = NDArray[np.float32]
 DEFAULT_FUSION = 0.3  # weight of the lexical score until it is tuned
 
 
@@ -22,35 +24,61 @@ def check_mode(mode: str) -> Mode:
     raise InvalidInput(f"expected mode to be one of {', '.join(get_args(Mode))}, found {mode!r}")
 
 
-def fuse(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_weight: float) -> Scores:
-    """The weighted sum of both scores, each in standard deviations from its mean over all documents: (n,).
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Every document's score by one way of searching.
 
-    By score and not by rank: how far a document leads counts.
+    `parts` tells what the learned and the lexical score contribute in the slots asked; None where one has no say.
     """
-    learned_part, lexical_part = parts(learned, lexical, alive, lexical_weight)
-    return learned_part + lexical_part
+
+    scores: Scores
+    parts: Callable[[Slots], tuple[Doubles | None, Doubles | None]]
 
 
-def parts(learned: Scores, lexical: Scores, alive: NDArray[np.bool_], lexical_weight: float) -> tuple[Scores, Scores]:
-    """The two weighted scores whose sum is the fused one, (n,) each."""
+def by_learned(scores: Scores) -> Ranking:
+    """By the learned score alone."""
+    return Ranking(scores, lambda slots: (scores.exact(slots), None))
+
+
+def by_words(lexical: Floats, alive: Mask) -> Ranking:
+    """By the lexical score (slots,) alone."""
+    known = lexical.astype(np.float64)
+    scores = Scores(alive, known, np.zeros_like(known), lambda slots: known[slots])
+    return Ranking(scores, lambda slots: (None, known[slots]))
+
+
+def fused(learned: Scores, spread: Spread, words: Doubles, lexical_weight: float) -> Ranking:
+    """By the sum of both, each in standard deviations from its mean over all documents.
+
+    By score and not by rank: how far a document leads counts. `spread` is that of the learned scores; `words`
+    (slots,) are standardised and weighted already.
+    """
+    share = 1.0 - lexical_weight
+
+    def parts(slots: Slots) -> tuple[Doubles, Doubles]:
+        return share * spread.standardised(learned.exact(slots)), words[slots]
+
+    scores = Scores(
+        alive=learned.alive,
+        screened=share * spread.standardised(learned.screened) + words,
+        doubt=share * spread.scale * learned.doubt,
+        exact=lambda slots: np.add(*parts(slots)),
+    )
+    return Ranking(scores, parts)
+
+
+def lexical_part(lexical: Floats, alive: Mask, lexical_weight: float) -> Doubles:
+    """The lexical scores (slots,) standardised and weighted, as `fused` takes them."""
+    return lexical_weight * standardised(lexical, alive).astype(np.float64)
+
+
+def fuse(learned: Floats, lexical: Floats, alive: Mask, lexical_weight: float) -> Floats:
+    """The sum that `fused` ranks by, of scores known for every document, (n,)."""
     weight = np.float32(lexical_weight)
-    return (1.0 - weight) * standardised(learned, alive), weight * standardised(lexical, alive)
+    return (1.0 - weight) * standardised(learned, alive) + weight * standardised(lexical, alive)
 
 
-def rank(scores: Scores, allowed: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
-    """The slots of the k best allowed documents, best first; ties go to the lower slot."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidInput(f"expected k to be a whole number of at least 1, found {k!r}")
-    slots = np.flatnonzero(allowed)
-    if len(slots) > k:
-        best = scores[slots]
-        kth = np.partition(best, len(best) - k)[len(best) - k]
-        slots = slots[best >= kth]
-    order = np.lexsort((slots, -scores[slots]))
-    return slots[order[:k]]
-
-
-def standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
+def standardised(scores: Floats, alive: Mask) -> Floats:
     """Standard deviations from the mean over the documents alive; zeros where all are the same."""
     # In float64, then rounded: the order of the documents leaves no trace in the result.
     values = scores[alive].astype(np.float64)
@@ -59,5 +87,5 @@ def standardised(scores: Scores, alive: NDArray[np.bool_]) -> Scores:
     mean, spread = np.float32(values.mean()), np.float32(values.std())
     if not spread > 0:
         return np.zeros_like(scores)
-    result: Scores = (np.where(alive, scores, mean) - mean) / spread  # the dead have -inf
+    result: Floats = (np.where(alive, scores, mean) - mean) / spread  # the dead have -inf
     return result

@@ -31,11 +31,6 @@ from tests.server.servers import KEY, READ_KEY, make, running
 Serve = Callable[..., str]
 
 
-@pytest.fixture(autouse=True)
-def one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incdsi.rows.products._bfloat16_pays", lambda: False)
-
-
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """`serve(key=...)` runs a server of an empty index; its address."""

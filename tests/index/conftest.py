@@ -14,12 +14,6 @@ from index_samples import TOY
 from incdsi.index import Index
 
 
-@pytest.fixture(autouse=True)
-def one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same matrix product in every process: their answers can be compared bit for bit."""
-    monkeypatch.setattr("incdsi.rows.products._bfloat16_pays", lambda: False)
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
     with Index.create(tmp_path / "shop", TOY) as made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -11,16 +12,13 @@ from hypothesis import strategies as st
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows import LocalRows
-from incdsi.rows.products import Bfloat16, Float32, fastest_screen
+from incdsi.rows.products import Float32, exact
 from incdsi.rows.table import BLOCK_ROWS, Growing
-
-SCREENS = [Float32, pytest.param(Bfloat16, id="Bfloat16")]
+from tests.rows.screens import SCREENS, Coarse
 
 
 @pytest.fixture(params=SCREENS)
 def screen(request):
-    if request.param is Bfloat16:
-        pytest.importorskip("torch")
     return request.param
 
 
@@ -51,7 +49,7 @@ def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
         alive[gone] = False
     allowed = np.arange(n) % 3 != 0
     for mask in (None, allowed):
-        slots, scores = rows.top(query[None], k, mask)[0]
+        slots, scores = rows.scores(query).best(k, mask)
         right_slots, right_scores = by_sorting(vectors, alive if mask is None else alive & mask, query, k)
         assert slots.tolist() == right_slots.tolist()
         assert scores == pytest.approx(right_scores, rel=1e-12)
@@ -66,7 +64,7 @@ def test_best_is_the_top_one_without_the_one_that_asks(seed, n, count):
     without = int(rng.integers(0, n)) if n else None
     scores, slots = rows.best(queries, without)
     allowed = np.arange(n) != without
-    for i, (best_slots, best_scores) in enumerate(rows.top(queries, 1, allowed)):
+    for i, (best_slots, best_scores) in enumerate(rows.scores(query).best(1, allowed) for query in queries):
         if len(best_slots) == 0:
             assert slots[i] == -1
             assert scores[i] == -np.inf
@@ -177,7 +175,7 @@ def test_replace_moves_a_document_to_a_new_slot_with_new_rows():
     assert 2 not in rows
     assert slot in rows
     assert len(rows) == 5
-    assert rows.top(np.ones((1, 4)), 1)[0][0].tolist() == [slot]
+    assert rows.scores(np.ones(4)).best(1)[0].tolist() == [slot]
     assert (rows.owners(np.flatnonzero(np.isfinite(rows.under(0.0)._ceilings))) != 2).all()
 
 
@@ -185,8 +183,8 @@ def test_scores_cover_every_slot_and_hide_the_removed():
     rows, vectors, _ = filled(6, 4)
     rows.remove(1)
     scores = rows.scores(np.ones(4))
-    assert scores[1] == -np.inf
-    assert np.delete(scores, 1) == pytest.approx(np.delete(vectors.sum(axis=1), 1), rel=1e-5)
+    assert scores.alive.tolist() == [True, False, True, True, True, True]
+    assert scores.exact(np.arange(6)) == pytest.approx(vectors.astype(np.float64).sum(axis=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("act", [lambda r: r.remove(9), lambda r: r.replace(9, np.ones(4), np.ones((1, 4)))])
@@ -201,7 +199,7 @@ def test_an_unknown_slot_is_refused(act):
         lambda r: r.append(np.ones(5), np.ones((1, 4))),
         lambda r: r.append(np.ones(4), np.ones((1, 5))),
         lambda r: r.append(np.full(4, np.nan), np.ones((1, 4))),
-        lambda r: r.top(np.ones((1, 3)), 1),
+        lambda r: r.scores(np.ones(3)),
         lambda r: r.replace(0, np.ones(4), np.full((1, 4), np.inf)),
         lambda r: LocalRows(0),
     ],
@@ -212,7 +210,7 @@ def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
         act(rows)
     assert len(rows) == 3
     assert len(rows.under(0.0)) == 6
-    assert rows.scores(np.ones(4)).shape == (3,)
+    assert len(rows.scores(np.ones(4)).alive) == 3
 
 
 def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
@@ -224,7 +222,7 @@ def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
 
     def read():
         while not done.is_set():
-            found = len(rows.top(np.ones((1, h)), 5)[0][0])
+            found = len(rows.scores(np.ones(h)).best(5)[0])
             if found != 1:
                 wrong.append(found)
 
@@ -249,11 +247,75 @@ def test_a_screens_error_stays_within_its_bound(seed, n, b):
     vectors = (rng.standard_normal((b, width)) * 10.0 ** rng.uniform(-2, 2)).astype(np.float32)
     exact = rows.astype(np.float64) @ vectors.astype(np.float64).T
     lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(vectors, axis=1))
-    for screen in (Float32(width), Bfloat16(width)):
+    for screen in (make(width) for make in SCREENS):
         copied = screen.copy(rows)
         screen.refresh(copied, rows, 0, n)
         assert (np.abs(screen.multiply(copied, vectors) - exact) <= screen.error * lengths).all()
 
 
-def test_the_screen_is_chosen_for_the_machine():
-    assert isinstance(fastest_screen(64), Float32 | Bfloat16)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40))
+@settings(max_examples=40, deadline=None)
+def test_a_rank_counts_ties_against_the_document(seed, n, h):
+    rng = np.random.default_rng(seed)
+    some = rng.standard_normal((n, h)).astype(np.float32)
+    vectors = some[rng.integers(0, n, n)]  # many twins
+    query = rng.standard_normal(h).astype(np.float32)
+    true = exact(vectors, query)
+    for make in SCREENS:
+        rows = LocalRows(h, make(h))
+        rows.append_many(list(vectors), [np.empty((0, h))] * n)
+        scores = rows.scores(query)
+        assert [scores.rank_of(slot) for slot in range(n)] == [int((true >= own).sum()) for own in true]
+
+
+def test_an_exact_product_has_the_same_bits_wherever_its_row_stands_and_whoever_stands_beside_it():
+    rng = np.random.default_rng(0)
+    for h in (1, 7, 128, 384, 769):
+        rows = rng.standard_normal((37, h)).astype(np.float32)
+        query = rng.standard_normal(h).astype(np.float32)
+        together = exact(rows, query)
+        assert [exact(row[None], query)[0] for row in rows] == together.tolist()
+        assert exact(rows[::-1].copy(), query).tolist() == together[::-1].tolist()
+        assert exact(rows, np.repeat(query[None], 37, axis=0)).tolist() == together.tolist()
+
+
+def test_removed_blocks_leave_nothing_to_look_at_twice(monkeypatch):
+    """The oldest documents gone, whole blocks are dead: none of their rows is a candidate."""
+    rows, vectors, _ = filled(3 * BLOCK_ROWS, 8)
+    rows.remove_many(range(2 * BLOCK_ROWS))
+    looked_at = []
+    monkeypatch.setattr(
+        "incdsi.rows.local.exact", lambda some, queries: looked_at.append(len(some)) or exact(some, queries)
+    )
+    queries = np.random.default_rng(1).standard_normal((20, 8)).astype(np.float32)
+    _, slots = rows.best(queries)
+    right = queries.astype(np.float64) @ vectors[2 * BLOCK_ROWS :].astype(np.float64).T
+    assert (slots - 2 * BLOCK_ROWS).tolist() == right.argmax(axis=1).tolist()
+    assert sum(looked_at) < 10 * len(queries)
+
+
+def test_a_scan_shared_by_the_cores_finds_what_one_core_finds(monkeypatch):
+    rows, _, _ = filled(5 * BLOCK_ROWS, 8, Coarse)
+    queries = np.random.default_rng(2).standard_normal((9, 8)).astype(np.float32)
+    alone = rows.best(queries), rows.under(0.5).nearest(queries.astype(np.float64), 50)
+    monkeypatch.setattr("incdsi.rows.table.WORTH_SHARING", 0)
+    shared = rows.best(queries), rows.under(0.5).nearest(queries.astype(np.float64), 50)
+    assert np.array_equal(shared[0], alone[0])
+    for one, other in zip(shared[1], alone[1], strict=True):
+        assert np.array_equal(one.indices, other.indices)
+        assert one.radius == other.radius
+
+
+def test_a_forked_child_has_cores_of_its_own(monkeypatch):
+    monkeypatch.setattr("incdsi.rows.table.WORTH_SHARING", 0)
+    rows, _, _ = filled(2 * BLOCK_ROWS, 4)
+    here = rows.best(np.ones((1, 4)))[1].tolist()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, bytes([rows.best(np.ones((1, 4)))[1].tolist() == here]))
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as answer:
+        assert answer.read() == bytes([True])

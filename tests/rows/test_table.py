@@ -24,7 +24,7 @@ def mapped(folder: Path, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def products(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    parts = [part for _, part in table.products(vectors, len(table))]
+    parts = table.scan(vectors, len(table), lambda _, products: products)
     return np.concatenate(parts) if parts else np.empty((0, len(vectors)), dtype=np.float32)
 
 

@@ -14,12 +14,6 @@ from tests.server.servers import make, running
 Start = Callable[..., httpx2.Client]
 
 
-@pytest.fixture(autouse=True)
-def one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No trial of bfloat16, which would import torch."""
-    monkeypatch.setattr("incdsi.rows.products._bfloat16_pays", lambda: False)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "shop"

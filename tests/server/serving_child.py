@@ -9,13 +9,11 @@ import sys
 from pathlib import Path
 
 from incdsi.index import Index
-from incdsi.rows import products
 from incdsi.server.run import serve
 from incdsi.server.settings import ServerSettings
 from tests.index.index_samples import TOY
 
 if __name__ == "__main__":
-    products._bfloat16_pays = lambda: False  # type: ignore[assignment]  # importing torch to try it takes long
     folder, given = Path(sys.argv[1]), json.loads(sys.argv[2])
     if given.pop("dies_after_a_commit", False):
         Index.amend_answer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]

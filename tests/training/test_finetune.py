@@ -70,19 +70,19 @@ def test_the_large_rate_of_the_document_vectors_does_not_make_them_shrink(tmp_pa
     np.testing.assert_allclose(rows, start, rtol=1e-6, atol=1e-6)
 
 
-def test_bfloat16_is_used_where_the_processor_has_units_for_it(tmp_path: Path) -> None:
+def test_bfloat16_is_used_when_the_launcher_asks_for_it(tmp_path: Path) -> None:
     script = f"""
 import json, sys
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import incdsi.training.finetune as finetune
 from test_finetune import run
-finetune.multiplies_bfloat16 = lambda: True
 *_, (_, rows, outcome) = run(Path({str(tmp_path)!r}))
 precision = finetune._accelerator().mixed_precision
 print(json.dumps([precision, str(rows.dtype), [epoch.loss for epoch in outcome.epochs[1:]]]))
 """
-    child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    asked = {**os.environ, "ACCELERATE_MIXED_PRECISION": "bf16"}
+    child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=asked)
     assert child.returncode == 0, child.stderr
     precision, kept, losses = json.loads(child.stdout.splitlines()[-1])
     assert (precision, kept) == ("bf16", "float32")

@@ -1,5 +1,11 @@
 """The command line: parse, call, print. One file per group of commands."""
 
+import os
+
+# This process is ours, and numpy is not imported yet: requests and scans over rows run in parallel, the small systems
+# of the solver do not, where waking other threads costs more than they bring. See docs/decisions/0006.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from incdsi.cli.app import app, main
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune

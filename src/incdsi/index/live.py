@@ -119,6 +119,7 @@ class Live:
         return {
             "store_rows": self.store_rows(slots),
             "vectors": self.rows.vectors(slots),
+            **{f"moments.{name}": array for name, array in self.rows.moments_arrays().items()},
             "owners": np.searchsorted(slots, owners),
             "preserve_rows": preserve_rows,
             "own_scores": own_scores,
@@ -137,15 +138,18 @@ class Live:
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         store_rows = np.array(arrays["store_rows"], dtype=np.int64)
-        lexical = {name.removeprefix("lexical."): arrays[name] for name in arrays if name.startswith("lexical.")}
-        self.lexical = LexicalIndex.from_arrays(lexical)
+        self.lexical = LexicalIndex.from_arrays(_under("lexical.", arrays))
         if len(self.lexical) != len(store_rows):
             raise CorruptStore("expected as many documents in words as in vectors, found others; read the store")
-        self.rows.fill(arrays["vectors"])
+        self.rows.fill(arrays["vectors"], _under("moments.", arrays))
         if self.preserve is not preserve_nothing:
             self.rows.fill_preserve(arrays["owners"], arrays["preserve_rows"], arrays["own_scores"])
         self._store_rows.append(store_rows)
         self._slots = dict(zip(store_rows.tolist(), range(len(store_rows)), strict=True))
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
 
 
 def preserve_won(record: Record) -> Floats:

@@ -14,7 +14,7 @@ from incdsi.documents import Document
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.live import Live, embeddings
 from incdsi.index.settings import Method, Settings
-from incdsi.search import standardised
+from incdsi.search import fused, lexical_part
 from incdsi.solver import Newcomer, Placement, Violations, solve_many
 from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
@@ -177,23 +177,27 @@ def _to_win_fused(live: Live, query: StoredQuery, slot: int | None, lexical_weig
 
     At most MOST_LEAD standard deviations above the best rival: what words alone decide is left to them.
     """
-    learned = live.rows.scores(query.embedding)
-    lexical = live.lexical.scores(query.text, len(learned))
-    if slot is None:
-        slot, learned, lexical = len(learned), np.append(learned, np.float32(0)), np.append(lexical, np.float32(0))
-    alive = np.isfinite(learned)
-    others = alive.copy()
-    others[slot] = False
-    if not others.any() or lexical_weight >= 1.0:
+    learned, spread = live.rows.scores_and_spread(query.embedding)
+    lexical = live.lexical.scores(query.text, len(learned.alive))
+    others = learned.alive.copy()
+    if slot is not None:
+        others[slot] = False
+        spread = spread.without(float(learned.exact(np.array([slot]))[0]))
+    if spread.count == 0 or lexical_weight >= 1.0:
         return -np.inf
-    words = lexical_weight * standardised(lexical, alive)
-    best, most = float(learned[others].max()), MOST_LEAD * float(learned[others].std())
-    learned[slot] = needed = best
+    if slot is None:  # words say nothing for a document that is not there yet
+        words = lexical_part(np.append(lexical, np.float32(0)), np.append(learned.alive, True), lexical_weight)
+        words, own_words = words[:-1], float(words[-1])
+    else:
+        words = lexical_part(lexical, learned.alive, lexical_weight)
+        own_words = float(words[slot])
+    best = float(learned.best(1, others)[1][0])
+    needed, most = best, best + MOST_LEAD * spread.deviation
     for _ in range(ROUNDS):  # a higher score widens the spread it is measured by
-        mean, spread = float(learned[alive].mean()), float(learned[alive].std())
-        fused = (1 - lexical_weight) * standardised(learned, alive) + words
-        lead = float(fused[others].max()) - float(words[slot])
-        learned[slot] = needed = min(max(best, mean + spread / (1 - lexical_weight) * lead), best + most)
+        with_own = spread.joined(needed)
+        rival = float(fused(learned, with_own, words, lexical_weight).scores.best(1, others)[1][0])
+        lead = with_own.deviation / (1 - lexical_weight) * (rival - own_words)
+        needed = min(max(best, with_own.mean + lead), most)
     return needed
 
 

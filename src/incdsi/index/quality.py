@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.index.live import Live
-from incdsi.search import fuse
+from incdsi.rows import LocalRows
+from incdsi.search import fused, lexical_part
 from incdsi.store import Record
 
 MOST_PROBES = 2000
@@ -61,7 +62,7 @@ def probes(records: Iterable[Record]) -> list[Probe]:
 
 def learned_ranks(live: Live, asked: Sequence[Probe]) -> NDArray[np.intp]:
     """The rank of each probe's document by the learned score."""
-    return np.array([_rank(live.rows.scores(p.embedding), live.slot(p.row)) for p in asked], dtype=np.intp)
+    return np.array([live.rows.scores(p.embedding).rank_of(live.slot(p.row)) for p in asked], dtype=np.intp)
 
 
 def ranks_by_weight(live: Live, asked: Sequence[Probe], weights: Sequence[float]) -> NDArray[np.intp]:
@@ -71,21 +72,17 @@ def ranks_by_weight(live: Live, asked: Sequence[Probe], weights: Sequence[float]
     """
     ranks = np.empty((len(weights), len(asked)), dtype=np.intp)
     for place, probe in enumerate(asked):
-        learned = live.rows.scores(probe.embedding)
-        alive = np.isfinite(learned)
-        lexical = live.lexical.scores(probe.text, len(learned))
+        learned, spread = live.rows.scores_and_spread(probe.embedding)
+        words = lexical_part(live.lexical.scores(probe.text, len(learned.alive)), learned.alive, 1.0)
         for number, weight in enumerate(weights):
-            fused = np.where(alive, fuse(np.where(alive, learned, 0), lexical, alive, weight), -np.inf)
-            ranks[number, place] = _rank(fused, live.slot(probe.row))
+            ranking = fused(learned, spread, weight * words, weight)
+            ranks[number, place] = ranking.scores.rank_of(live.slot(probe.row))
     return ranks
 
 
 def dense_ranks(anchors: NDArray[np.float32], rows: NDArray[np.int64], asked: Sequence[Probe]) -> NDArray[np.intp]:
     """The rank of each probe's document by its text's embedding alone; `anchors` (n, h) of the store's `rows`."""
     place = {int(row): number for number, row in enumerate(rows)}
-    return np.array([_rank(anchors @ p.embedding, place[p.row]) for p in asked], dtype=np.intp)
-
-
-def _rank(scores: NDArray[np.float32], right: int) -> int:
-    # A tie counts against us: no credit for documents that cannot be told apart.
-    return int(np.count_nonzero(scores >= scores[right]))
+    dense = LocalRows(anchors.shape[1])
+    dense.fill(anchors)
+    return np.array([dense.scores(p.embedding).rank_of(place[p.row]) for p in asked], dtype=np.intp)

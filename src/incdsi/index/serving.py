@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnknownDocument
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
 from incdsi.index.placing import Stopwatch
 from incdsi.index.settings import KEY, Settings
-from incdsi.search import Mode, parts, rank
+from incdsi.search import Mode, Ranking, by_learned, by_words, fused, lexical_part
 from incdsi.store import Store
 from incdsi.store.filters import Where
 from incdsi.text.encoders import Encoder
@@ -47,26 +44,6 @@ def preserve_by(settings: Settings) -> Preserve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scored:
-    """A score for every slot (n,) with the parts that made it, and which slots hold a document."""
-
-    total: NDArray[np.float32]
-    alive: NDArray[np.bool_]
-    learned: NDArray[np.float32] | None
-    lexical: NDArray[np.float32] | None
-
-    def hit(self, slot: np.intp, number: int, document: Document) -> Hit:
-        return Hit(
-            document_id=document.id,
-            score=float(self.total[slot]),
-            rank=number,
-            document=document,
-            learned=None if self.learned is None else float(self.learned[slot]),
-            lexical=None if self.lexical is None else float(self.lexical[slot]),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Serving:
     """Settings, encoder and documents that fit together; replaced as one."""
 
@@ -87,45 +64,51 @@ class Serving:
 
     def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode, watch: Stopwatch) -> list[Hit]:
         """The k best documents for a text, read from the store."""
-        scores = self._scores(text, mode, watch)
-        allowed = scores.alive
+        ranking = self._ranking(text, mode, watch)
+        allowed = ranking.scores.alive
         with watch.step("filter"):
             if where is not None:
                 allowed = allowed & self.live.among(store.filter_rows(where), len(allowed))
         with watch.step("read"):
             while True:
-                slots = rank(scores.total, allowed, k)
+                slots, scores = ranking.scores.best(k, allowed)
                 documents = _documents(store, self.live.store_rows(slots).tolist())
                 gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
                 if not gone:
                     break
                 allowed = allowed.copy()
                 allowed[gone] = False
+        learned, lexical = ranking.parts(slots)
         return [
-            scores.hit(slot, number, document)
-            for number, (slot, document) in enumerate(zip(slots, documents, strict=True), start=1)
+            Hit(
+                document_id=document.id,
+                score=float(scores[place]),
+                rank=place + 1,
+                document=document,
+                learned=None if learned is None else float(learned[place]),
+                lexical=None if lexical is None else float(lexical[place]),
+            )
+            for place, document in enumerate(documents)
             if document is not None
         ]
 
-    def _scores(self, text: str, mode: Mode, watch: Stopwatch) -> Scored:
-        """Every slot's score."""
+    def _ranking(self, text: str, mode: Mode, watch: Stopwatch) -> Ranking:
+        """Every document's score by this way of searching."""
         if mode == "lexical":
             with watch.step("lexical"):
                 alive = self.live.rows.alive
-                lexical = self.live.lexical.scores(text, len(alive))
-            return Scored(total=lexical, alive=alive, learned=None, lexical=lexical)
+                return by_words(self.live.lexical.scores(text, len(alive)), alive)
         with watch.step("encode"):
             embedding = self.encoder.encode([text])[0]
         with watch.step("learned"):
-            learned = self.live.rows.scores(embedding)
-            alive = np.isfinite(learned)
+            learned, spread = self.live.rows.scores_and_spread(embedding)
         if mode == "learned":
-            return Scored(total=learned, alive=alive, learned=learned, lexical=None)
+            return by_learned(learned)
         with watch.step("lexical"):
-            lexical = self.live.lexical.scores(text, len(learned))
+            lexical = self.live.lexical.scores(text, len(learned.alive))
         with watch.step("fuse"):
-            first, second = parts(learned, lexical, alive, self.settings.lexical_weight)
-            return Scored(total=first + second, alive=alive, learned=first, lexical=second)
+            weight = self.settings.lexical_weight
+            return fused(learned, spread, lexical_part(lexical, learned.alive, weight), weight)
 
 
 def _documents(store: Store, rows: Sequence[int]) -> Sequence[Document | None]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.rows.moments import Moments
 from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
-from incdsi.rows.products import Floats, Screen, fastest_screen, row_lengths
+from incdsi.rows.products import Doubles, Float32, Floats, Screen, exact, row_lengths
+from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import Growing, Table
-
-Slots = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +23,21 @@ class _View:
 
     alive: NDArray[np.bool_]
     lengths: Floats
+    moments: Moments
+
+
+class _Likely(NamedTuple):
+    """The pairs of slot and query a block may decide, how high they may score, and what the block reaches at least."""
+
+    slots: Slots
+    columns: Slots
+    uppers: Doubles
+    at_least: Doubles
+
+    @classmethod
+    def none(cls, at_least: Doubles) -> _Likely:
+        nobody = np.empty(0, dtype=np.intp)
+        return cls(nobody, nobody, np.empty(0), at_least)
 
 
 class LocalRows:
@@ -35,11 +51,11 @@ class LocalRows:
         if dimension < 1:
             raise InvalidInput(f"expected a dimension of at least 1, found {dimension}")
         self.dimension = dimension
-        chosen = screen or fastest_screen(dimension)
+        chosen = screen or Float32(dimension)
         self._vectors = Table(dimension, chosen)
         self._lengths = Growing(np.float32)
         self._preserve = PreserveTable(dimension, chosen)
-        self._view = _View(np.empty(0, dtype=bool), np.empty(0, dtype=np.float32))
+        self._view = _View(np.empty(0, dtype=bool), np.empty(0, dtype=np.float32), Moments.none(dimension))
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -55,29 +71,18 @@ class LocalRows:
         """Which slots hold a document, (slots,)."""
         return self._view.alive
 
-    def scores(self, query: ArrayLike) -> Floats:
-        """The query's score with every slot, (slots,); -inf where a document was removed."""
-        view = self._view
-        vector = self._checked("query", query, 1)
-        parts = [part[:, 0] for _, part in self._vectors.products(vector[None], len(view.alive))]
-        result = np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
-        result[~view.alive] = -np.inf
-        return result
+    def scores(self, query: ArrayLike) -> Scores:
+        """The query's score with every slot."""
+        return self._scores(self._checked("query", query, 1), self._view)
+
+    def scores_and_spread(self, query: ArrayLike) -> tuple[Scores, Spread]:
+        """The same, with mean and spread of the scores of all documents."""
+        vector, view = self._checked("query", query, 1), self._view
+        return self._scores(vector, view), view.moments.spread(vector)
 
     def vectors(self, slots: Slots) -> Floats:
         """The document vectors in these slots, (m, h)."""
         return self._vectors.gather(slots)
-
-    def top(
-        self, queries: ArrayLike, k: int, allowed: NDArray[np.bool_] | None = None
-    ) -> list[tuple[Slots, NDArray[np.float64]]]:
-        """For each query (b, h) the slots and scores of its k best documents, exactly, best first.
-
-        `allowed` (slots,) masks documents before the choice, never after it; ties go to the lower slot.
-        """
-        view = self._view
-        alive = view.alive if allowed is None else view.alive & allowed
-        return [self._top(query, k, alive, view.lengths) for query in self._checked("queries", queries, 2)]
 
     def best(self, queries: ArrayLike, without: int | None = None) -> tuple[NDArray[np.float64], Slots]:
         """For each query (b, h) the best score and its slot; -inf and -1 where there is no document.
@@ -87,9 +92,12 @@ class LocalRows:
         checked = self._checked("queries", queries, 2)
         scores = np.full(len(checked), -np.inf)
         slots = np.full(len(checked), -1, dtype=np.intp)
+        dead = ~self._view.alive
+        if without is not None:
+            dead[without] = True
         for start in range(0, len(checked), COLUMNS):
             part = slice(start, start + COLUMNS)
-            self._best(checked[part], without, scores[part], slots[part])
+            self._best(checked[part], dead, scores[part], slots[part])
         return scores, slots
 
     def under(self, margin: float, without: int | None = None) -> Ceilings:
@@ -120,18 +128,26 @@ class LocalRows:
         gone = [slot for slot in instead_of if slot is not None]
         self._require(gone)
         slots = self._write(vectors, queries)
-        self._take_out(np.concatenate([self._view.alive, np.ones(len(slots), dtype=bool)]), gone)
+        written = self._vectors.gather(np.arange(slots.start, slots.stop))
+        self._publish(len(slots), gone, self._view.moments.added(written))
         return slots
 
     def replace(self, slot: int, vector: ArrayLike, queries: ArrayLike) -> int:
         """Put a new vector and preserve rows in place of a document's old ones; its new slot."""
         return self.append_many([vector], [queries], instead_of=[slot])[0]
 
-    def fill(self, vectors: Floats) -> None:
-        """Take over the vectors (n, h) of a saved index, without their preserve rows."""
+    def fill(self, vectors: Floats, moments: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Take over the vectors (n, h) of a saved index into an empty one, without their preserve rows.
+
+        `moments` are those saved with them; computing them anew takes a second for 100,000 vectors.
+        """
         self._vectors.append(vectors)
         self._lengths.append(row_lengths(vectors))
-        self._publish(np.concatenate([self._view.alive, np.ones(len(vectors), dtype=bool)]))
+        self._publish(len(vectors), (), Moments.from_arrays(moments or {}, vectors))
+
+    def moments_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `fill` takes as moments."""
+        return self._view.moments.to_arrays()
 
     def fill_preserve(self, owners: Slots, rows: Floats, own_scores: NDArray[np.float64]) -> None:
         """Take over the preserve rows (m, h) of a saved index with their owners' slots and own scores."""
@@ -148,7 +164,7 @@ class LocalRows:
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take documents out, with their preserve rows, at the price of one look at all rows; all or none."""
         self._require(slots)
-        self._take_out(self._view.alive.copy(), slots)
+        self._publish(0, slots, self._view.moments)
 
     # Inside
 
@@ -162,68 +178,52 @@ class LocalRows:
         self._lengths.append(row_lengths(stacked))
         for slot, (vector, some) in enumerate(zip(stored, rows, strict=True), start=first):
             owners = np.full(len(some), slot, dtype=np.intp)
-            self._preserve.append(owners, some, some.astype(np.float64) @ vector.astype(np.float64))
+            self._preserve.append(owners, some, exact(some, vector))
         return range(first, first + len(stored))
 
-    def _take_out(self, alive: NDArray[np.bool_], gone: Sequence[int]) -> None:
+    def _publish(self, more: int, gone: Sequence[int], moments: Moments) -> None:
+        """Show `more` slots at the end, and no longer those that are gone; `moments` still count the latter."""
+        alive = np.concatenate([self._view.alive, np.ones(more, dtype=bool)])
         if gone:
             alive[gone] = False
+            moments = moments.removed(self._vectors.gather(np.array(gone, dtype=np.intp)))
             self._preserve.remove_many(gone)
-        self._publish(alive)
+        self._view = _View(alive, self._lengths.values, moments)
 
-    def _publish(self, alive: NDArray[np.bool_]) -> None:
-        self._view = _View(alive, self._lengths.values)
+    def _scores(self, vector: Floats, view: _View) -> Scores:
+        parts = self._vectors.scan(vector[None], len(view.alive), lambda _, products: products[:, 0])
+        return Scores(
+            alive=view.alive,
+            screened=np.concatenate(parts, dtype=np.float64) if parts else np.empty(0),
+            doubt=self._vectors.screen.error * float(np.linalg.norm(vector)) * view.lengths.astype(np.float64),
+            exact=lambda slots: exact(self._vectors.gather(slots), vector),
+        )
 
-    def _top(
-        self, query: Floats, k: int, alive: NDArray[np.bool_], lengths: Floats
-    ) -> tuple[Slots, NDArray[np.float64]]:
-        parts = [part[:, 0] for _, part in self._vectors.products(query[None], len(alive))]
-        screened = np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
-        screened[~alive] = -np.inf
-        wanted = min(k, int(np.count_nonzero(alive)))
-        if wanted <= 0:
-            return np.empty(0, dtype=np.intp), np.empty(0)
-        doubt = self._doubt(lengths, query)
-        at_least = np.partition(screened - doubt, -wanted)[-wanted]
-        slots = np.flatnonzero((screened + doubt >= at_least) & alive)
-        scores = self._exact(slots, query)
-        order = np.lexsort((slots, -scores))[:wanted]
-        return slots[order], scores[order]
-
-    def _best(self, queries: Floats, without: int | None, scores: NDArray[np.float64], slots: Slots) -> None:
+    def _best(self, queries: Floats, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""
-        view = self._view
-        dead = ~view.alive
-        if without is not None:
-            dead[without] = True
-        if dead.all():
+        lengths, error = self._view.lengths, self._vectors.screen.error
+        query_lengths = np.linalg.norm(queries, axis=1)
+
+        def likely(start: int, screened: Floats) -> _Likely:
+            here = slice(start, start + len(screened))
+            screened[dead[here]] = -np.inf
+            doubt = error * float(lengths[here].max()) * query_lengths
+            at_least = screened.max(axis=0) - doubt
+            if dead[here].all():
+                return _Likely.none(at_least)
+            row, column = np.divmod(
+                np.flatnonzero(screened >= (at_least - doubt).astype(np.float32)), screened.shape[1]
+            )
+            return _Likely(row + start, column, screened[row, column] + doubt[column], at_least)
+
+        found = self._vectors.scan(queries, len(dead), likely)
+        if not found:
             return
-        lengths = np.linalg.norm(queries, axis=1)
-        at_least = np.full(len(queries), -np.inf)
-        doubtful_slots, doubtful_queries, uppers = [], [], []
-        for start, screened in self._vectors.products(queries, len(dead)):
-            stop = start + len(screened)
-            screened[dead[start:stop]] = -np.inf
-            doubt = self._vectors.screen.error * float(view.lengths[start:stop].max()) * lengths
-            np.maximum(at_least, screened.max(axis=0) - doubt, out=at_least)
-            likely = np.flatnonzero(screened >= (at_least - doubt).astype(np.float32))
-            row, column = np.divmod(likely, screened.shape[1])
-            doubtful_slots.append(row + start)
-            doubtful_queries.append(column)
-            uppers.append(screened[row, column] + doubt[column])
-        slot, column = np.concatenate(doubtful_slots), np.concatenate(doubtful_queries)
-        still = np.concatenate(uppers) >= at_least[column]
-        _keep_best(slot[still], column[still], self._exact_pairs(slot[still], queries[column[still]]), scores, slots)
-
-    def _doubt(self, lengths: Floats, query: Floats) -> Floats:
-        return np.asarray(self._vectors.screen.error * float(np.linalg.norm(query)) * lengths)
-
-    def _exact(self, slots: Slots, query: Floats) -> NDArray[np.float64]:
-        return np.asarray(self._vectors.gather(slots).astype(np.float64) @ query.astype(np.float64))
-
-    def _exact_pairs(self, slots: Slots, queries: Floats) -> NDArray[np.float64]:
-        vectors = self._vectors.gather(slots).astype(np.float64)
-        return np.asarray(np.einsum("ij,ij->i", vectors, queries.astype(np.float64)))
+        at_least = np.max([block.at_least for block in found], axis=0)
+        slot, column, upper = (np.concatenate(parts) for parts in zip(*(block[:3] for block in found), strict=True))
+        still = upper >= at_least[column]
+        slot, column = slot[still], column[still]
+        _keep_best(slot, column, exact(self._vectors.gather(slot), queries[column]), scores, slots)
 
     def _require(self, slots: Sequence[int]) -> None:
         for slot in slots:
@@ -240,10 +240,8 @@ class LocalRows:
         return array
 
 
-def _keep_best(
-    slot: Slots, column: Slots, exact: NDArray[np.float64], scores: NDArray[np.float64], slots: Slots
-) -> None:
-    order = np.lexsort((slot, -exact, column))
+def _keep_best(slot: Slots, column: Slots, found: Doubles, scores: Doubles, slots: Slots) -> None:
+    order = np.lexsort((slot, -found, column))
     columns, first = np.unique(column[order], return_index=True)
-    scores[columns] = exact[order][first]
+    scores[columns] = found[order][first]
     slots[columns] = slot[order][first]

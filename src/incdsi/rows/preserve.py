@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -109,15 +109,10 @@ class Ceilings:
     def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         narrow = vectors.astype(np.float32)
         thresholds = self._thresholds(narrow, limit / len(self._alive))
-        rows, columns, slacks = [], [], []
-        for start, slack in self._slack(narrow):
-            row, column = np.divmod(np.flatnonzero(slack <= thresholds), slack.shape[1])  # much faster than nonzero
-            rows.append(row + start)
-            columns.append(column)
-            slacks.append(slack[row, column])
+        parts = self._rows.scan(narrow, len(self), lambda start, products: self._near(start, products, thresholds))
         finite = np.where(np.isfinite(thresholds), thresholds, 0.0)  # rows nobody reaches leave no doubt
         doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(finite))
-        found = _Found(np.concatenate(rows), np.concatenate(columns), np.concatenate(slacks))
+        found = _Found(*(np.concatenate(some) for some in zip(*parts, strict=True)))
         return [
             self._listed(*found.of(column, limit, thresholds[column], doubts[column])) for column in range(len(vectors))
         ]
@@ -137,13 +132,16 @@ class Ceilings:
     def _sampled(self) -> Floats:
         return self._rows.gather(self._sample)
 
-    def _slack(self, vectors: Floats) -> Iterator[tuple[int, Floats]]:
-        """By block, how far each vector may move before each row is violated: (r, b)."""
-        for start, slack in self._rows.products(vectors, len(self)):
-            stop = start + len(slack)
-            slack *= -self._per_length[start:stop]
-            slack += self._reach[start:stop]
-            yield start, slack
+    def _near(
+        self, start: int, products: Floats, thresholds: Floats
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """Rows, vectors and slacks, where the vector need move no further than its threshold to violate the row."""
+        here = slice(start, start + len(products))
+        slack = products  # in place: it is this scan's own
+        slack *= -self._per_length[here]
+        slack += self._reach[here]
+        row, column = np.divmod(np.flatnonzero(slack <= thresholds), slack.shape[1])  # much faster than nonzero
+        return row + start, column, slack[row, column]
 
     def _listed(self, indices: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(

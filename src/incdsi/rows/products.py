@@ -1,17 +1,11 @@
 """The matrix product everything costs: rows times vectors, quickly, with a bound on its error.
 
-float32 in numpy, or bfloat16 in torch where that is faster (processors with matrix units). Both are
-screens: whoever needs the exact value looks again at the few rows that the error leaves in doubt.
+A screen only chooses candidates. Whatever is ranked, returned, compared or stored is computed by `exact`, whose
+every bit is the same on every processor, whatever the screen and however many rows or threads take part.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
-import importlib.util
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +14,7 @@ from numpy.typing import NDArray
 from incdsi.preserve import product_error
 
 Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 
 def row_lengths(rows: Floats) -> Floats:
@@ -27,14 +22,22 @@ def row_lengths(rows: Floats) -> Floats:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
 
 
+def exact(rows: Floats, vectors: Floats) -> Doubles:
+    """Inner products in float64 of rows (m, h) with one vector (h,), or each with its own (m, h): (m,).
+
+    Products of float32 numbers are exact in float64, and numpy adds each row up by itself in an order that depends
+    on its width alone. BLAS promises neither.
+    """
+    return np.asarray(np.multiply(rows, vectors, dtype=np.float64).sum(axis=1))
+
+
 class Screen(Protocol):
     """One way to multiply a block of rows with vectors.
 
-    `error` bounds |computed - true| / (||row|| ||vector||); `bytes_per_number` is what a copy costs.
+    `error` bounds |computed - true| / (||row|| ||vector||).
     """
 
     error: float
-    bytes_per_number: int
 
     def copy(self, rows: Floats) -> Any:
         """The rows (r, h) in the form `multiply` takes; the rows themselves where nothing is gained."""
@@ -52,8 +55,6 @@ class Screen(Protocol):
 class Float32:
     """numpy, in the rows' own precision."""
 
-    bytes_per_number = 0
-
     def __init__(self, width: int) -> None:
         self.error = product_error(np.dtype(np.float32), width)
 
@@ -67,58 +68,3 @@ class Float32:
         if len(vectors) == 1:
             return np.asarray((copied @ vectors[0])[:, None])
         return np.asarray(copied @ vectors.T)
-
-
-class Bfloat16:
-    """torch in bfloat16, for processors that multiply it faster than float32."""
-
-    bytes_per_number = 2
-
-    def __init__(self, width: int) -> None:
-        # Row, vector and result are rounded to 8 bits each; sums are kept in float32.
-        self.error = 3 * 2.0**-8 + product_error(np.dtype(np.float32), width)
-        self._torch = importlib.import_module("torch")
-
-    def copy(self, rows: Floats) -> Any:
-        return self._torch.zeros(rows.shape, dtype=self._torch.bfloat16)
-
-    def refresh(self, copied: Any, rows: Floats, start: int, stop: int) -> None:
-        copied[start:stop] = self._torch.from_numpy(np.array(rows[start:stop]))
-
-    def multiply(self, copied: Any, vectors: Floats) -> Floats:
-        columns = self._torch.from_numpy(vectors).to(self._torch.bfloat16).T
-        return np.asarray((copied @ columns).float().numpy())
-
-
-def fastest_screen(width: int) -> Screen:
-    """The screen that is faster on this machine for rows of that width, by a short trial, once."""
-    return Bfloat16(width) if _bfloat16_pays() else Float32(width)
-
-
-@functools.cache
-def _bfloat16_pays() -> bool:
-    # Importing torch takes seconds: only where the processor has something to gain.
-    if not multiplies_bfloat16() or importlib.util.find_spec("torch") is None:
-        return False
-    rows = np.ones((2048, 256), dtype=np.float32)
-    vectors = np.ones((32, 256), dtype=np.float32)
-    # It must win clearly: it also costs memory and leaves more rows in doubt.
-    return _seconds(Bfloat16(256), rows, vectors) < 0.5 * _seconds(Float32(256), rows, vectors)
-
-
-def multiplies_bfloat16() -> bool:
-    """Whether the processor has units for it."""
-    processor = Path("/proc/cpuinfo")
-    return processor.exists() and any(unit in processor.read_text() for unit in ("amx_bf16", "avx512_bf16"))
-
-
-def _seconds(screen: Screen, rows: Floats, vectors: Floats) -> float:
-    copied = screen.copy(rows)
-    screen.refresh(copied, rows, 0, len(rows))
-    return min(_timed(lambda: screen.multiply(copied, vectors)) for _ in range(4))
-
-
-def _timed(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin

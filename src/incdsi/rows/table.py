@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import mmap
-from collections.abc import Iterator
-from typing import Any
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.rows.products import Floats, Screen
 
+T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
+WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 
 
 class Table:
@@ -65,14 +70,34 @@ class Table:
                 np.take(blocks[number].rows, places, axis=0, out=result[start:stop], mode="clip")  # no buffer
         return result
 
-    def products(self, vectors: Floats, count: int) -> Iterator[tuple[int, Floats]]:
-        """For each block its first index and the screened products (r, b) of the first `count` rows.
+    def scan(self, vectors: Floats, count: int, work: Callable[[int, Floats], T]) -> list[T]:
+        """What `work` makes of each block's first index and screened products (r, b) of the first `count` rows.
 
-        Whole blocks are multiplied: how a product is rounded then depends on a row's place alone, not on how
-        many rows follow it.
+        Large scans share the processor's cores. Whole blocks are multiplied: how a product is rounded then depends on
+        a row's place alone, not on how many rows follow it.
         """
-        for start, block in zip(range(0, count, BLOCK_ROWS), self._blocks, strict=False):
-            yield start, self.screen.multiply(block.screened, vectors)[: count - start]
+
+        def one(start: int, block: _Block) -> T:
+            return work(start, self.screen.multiply(block.screened, vectors)[: count - start])
+
+        starts = range(0, count, BLOCK_ROWS)
+        blocks = self._blocks[: len(starts)]
+        if len(blocks) > 1 and count * vectors.size >= WORTH_SHARING:
+            return list(_cores().map(one, starts, blocks))
+        return list(map(one, starts, blocks))
+
+
+@functools.cache
+def _cores() -> ThreadPoolExecutor:
+    """A thread for each core; the threads of BLAS stay as the process has set them."""
+    return ThreadPoolExecutor(_count_cores(), thread_name_prefix="incdsi-rows")
+
+
+os.register_at_fork(after_in_child=_cores.cache_clear)  # a fork leaves its threads behind
+
+
+def _count_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Block:

@@ -19,7 +19,6 @@ from incdsi.index import Index
 from incdsi.server import logs
 from incdsi.server.app import create_app
 from incdsi.server.settings import ServerSettings
-from incdsi.solver.threads import one_thread
 
 KEEP_ALIVE = 30  # seconds an idle connection is kept
 BACKLOG = 2048
@@ -30,8 +29,7 @@ def serve(index: Index, settings: ServerSettings, listening: Callable[[str], Non
     logs.configure()
     _allow_many_files()
     log = structlog.get_logger("incdsi.server")
-    # Requests are what runs in parallel: a search that wakes other threads waits for them on a busy machine.
-    with one_thread(), contextlib.closing(bind(settings)) as bound:
+    with contextlib.closing(bind(settings)) as bound:
         server = Server(index, settings, lambda: listening(address(bound)))
         log.info("start", documents=len(index), version=index.version)
         server.run(sockets=[bound])

@@ -20,7 +20,6 @@ from incdsi.solver.constraints import DenseRows, Ring
 from incdsi.solver.newton import HingeProblem
 from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
-from incdsi.solver.threads import all_threads, one_thread
 
 FIRST_LIMIT = 192  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
 NEXT_LIMIT = 128  # in the second, which mostly proves; twice as many in each that follows
@@ -81,10 +80,9 @@ def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:
     """
     weights = Weights(retrieve=retrieve, anchor=anchor)
     rows = DenseRows(problem.rows, problem.ceilings)
-    with one_thread():
-        search = _Search(problem.queries, problem.floors, problem.anchor, weights)
-        _settle([search], rows)
-        return search.solution(problem.margins)
+    search = _Search(problem.queries, problem.floors, problem.anchor, weights)
+    _settle([search], rows)
+    return search.solution(problem.margins)
 
 
 def solve_many(
@@ -103,16 +101,15 @@ def solve_many(
     when the newcomers are appended in order.
     """
     placed = _Placed(newcomers, len(preserve), margins, keep_lost)
-    with one_thread():
-        for start in range(0, len(newcomers), TOGETHER):
-            some = newcomers[start : start + TOGETHER]
-            searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
-            _settle(searches, preserve)
-            for newcomer, search in zip(some, searches, strict=True):
-                rivals, places = placed.best(newcomer)
-                search.raise_floors(rivals + margins.retrieve)
-                _settle_among(search, placed, preserve)
-                placed.append(newcomer, search.solution(margins), rivals, places)
+    for start in range(0, len(newcomers), TOGETHER):
+        some = newcomers[start : start + TOGETHER]
+        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
+        _settle(searches, preserve)
+        for newcomer, search in zip(some, searches, strict=True):
+            rivals, places = placed.best(newcomer)
+            search.raise_floors(rivals + margins.retrieve)
+            _settle_among(search, placed, preserve)
+            placed.append(newcomer, search.solution(margins), rivals, places)
     return placed.placements
 
 
@@ -123,8 +120,7 @@ def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
         room = max(RING_BYTES // (4 * limit * len(pending[0].vector)), 1)
         for start in range(0, len(pending), room):
             group = pending[start : start + room]
-            with all_threads():
-                nearest = preserve.nearest(np.stack([search.vector for search in group]), limit)
+            nearest = preserve.nearest(np.stack([search.vector for search in group]), limit)
             for search, near in zip(group, nearest, strict=True):
                 search.look(near)
 

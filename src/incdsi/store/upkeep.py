@@ -10,8 +10,7 @@ from typing import Literal
 
 import apsw
 
-from incdsi.durable import fsync
-from incdsi.durable import copy_tree
+from incdsi.durable import copy_tree, fsync
 from incdsi.errors import IndexLocked, IndexNotFound
 from incdsi.store import answers
 from incdsi.store.base import remove_bases

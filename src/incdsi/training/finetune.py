@@ -20,7 +20,6 @@ from accelerate.utils import DistributedDataParallelKwargs
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from incdsi.rows.products import multiplies_bfloat16
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.checkpoints import Checkpoints, optimizer_tensors, restore_optimizer, under
 from incdsi.training.loop import Outcome, run
@@ -207,9 +206,8 @@ def _accelerator() -> Any:
 
 
 def _precision() -> str:
-    """What the launcher says; without a word, bfloat16 where the device has units for it."""
-    on_gpu = torch.cuda.is_available()
-    has_units = torch.cuda.is_bf16_supported() if on_gpu else multiplies_bfloat16()
+    """What the launcher says; without a word, bfloat16 on a GPU that has it, and float32 on every processor alike."""
+    has_units = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return os.environ.get("ACCELERATE_MIXED_PRECISION") or ("bf16" if has_units else "no")
 
 

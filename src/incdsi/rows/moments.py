@@ -1,0 +1,91 @@
+"""Mean and spread of a query's scores over all documents, from sums that each document changes once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.rows.products import Doubles, Floats
+from incdsi.rows.scores import Spread
+
+PORTION = 4096  # vectors taken to float64 at a time
+NOISE = 1e-13  # of all that was summed up: what rounding may leave where all scores are the same
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """Sums over `count` vectors v of v - c and (v - c)(v - c)', about a centre c.
+
+    mean(v.q) = c.q + total.q / n and n var(v.q) = q' squares q - (total.q)^2 / n. The centre is the first vector
+    there was: differences from it keep their digits where all documents are nearly alike. What rounding left of
+    documents that came and went does not show: the mean is given to float32's precision.
+    """
+
+    count: int
+    centre: Doubles
+    total: Doubles
+    squares: Doubles
+
+    @staticmethod
+    def none(width: int) -> Moments:
+        return Moments(0, np.zeros(width), np.zeros(width), np.zeros((width, width)))
+
+    def added(self, vectors: Floats) -> Moments:
+        """With these vectors (m, h) as well."""
+        if len(vectors) == 0:
+            return self
+        centre = self.centre if self.count else vectors[0].astype(np.float64)
+        return self._changed(vectors, centre, 1)
+
+    def removed(self, vectors: Floats) -> Moments:
+        """Without these vectors (m, h)."""
+        if len(vectors) == self.count:
+            return Moments.none(len(self.centre))
+        return self._changed(vectors, self.centre, -1)
+
+    def spread(self, query: Floats) -> Spread:
+        """Of the scores of all vectors with this query."""
+        if self.count == 0:
+            return Spread(0, 0.0, 0.0)
+        q = query.astype(np.float64)
+        along = float(self.total @ q)
+        mean = float(self.centre @ q) + along / self.count
+        squares = float(q @ self.squares @ q) - along * along / self.count
+        noise = NOISE * float(q @ q) * float(np.trace(self.squares))
+        return Spread(self.count, float(np.float32(mean)), squares if squares > noise else 0.0)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "count": np.array([self.count]),
+            "centre": self.centre,
+            "total": self.total,
+            "squares": self.squares,
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]], vectors: Floats) -> Moments:
+        """Those saved beside these vectors; computed anew where there are none that fit."""
+        h = vectors.shape[1]
+        shapes = {"count": (1,), "centre": (h,), "total": (h,), "squares": (h, h)}
+        fit = all(name in arrays and arrays[name].shape == shape for name, shape in shapes.items())
+        if not fit or int(arrays["count"][0]) != len(vectors):
+            return Moments.none(h).added(vectors)
+        centre, total, squares = (np.array(arrays[name], dtype=np.float64) for name in ("centre", "total", "squares"))
+        return Moments(len(vectors), centre, total, squares)
+
+    def _changed(self, vectors: Floats, centre: Doubles, sign: int) -> Moments:
+        total, squares = self.total.copy(), self.squares.copy()
+        for part in _portions(vectors):
+            apart = part - centre
+            total += sign * apart.sum(axis=0)
+            squares += sign * (apart.T @ apart)
+        return Moments(self.count + sign * len(vectors), centre, total, squares)
+
+
+def _portions(vectors: Floats) -> Iterator[Doubles]:
+    for start in range(0, len(vectors), PORTION):
+        yield vectors[start : start + PORTION].astype(np.float64)

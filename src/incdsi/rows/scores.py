@@ -1,0 +1,89 @@
+"""A score for every slot, known roughly at once and exactly where it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput
+from incdsi.rows.products import Doubles
+
+Slots = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many scores there are, their mean, and the sum of their squared distances from it."""
+
+    count: int
+    mean: float
+    squares: float
+
+    @property
+    def deviation(self) -> float:
+        """To float32's precision, so that no rounding of what came before shows in it."""
+        return float(np.float32(np.sqrt(max(self.squares, 0.0) / self.count))) if self.count else 0.0
+
+    def joined(self, score: float) -> Spread:
+        """With one score more."""
+        count = self.count + 1
+        mean = self.mean + (score - self.mean) / count
+        return Spread(count, mean, self.squares + (score - self.mean) * (score - mean))
+
+    def without(self, score: float) -> Spread:
+        """With one of its scores less."""
+        count = self.count - 1
+        if count == 0:
+            return Spread(0, 0.0, 0.0)
+        mean = self.mean + (self.mean - score) / count
+        return Spread(count, mean, self.squares - (score - self.mean) * (score - mean))
+
+    def standardised(self, scores: Doubles) -> Doubles:
+        """The scores in standard deviations from the mean; zeros where all are the same."""
+        return (scores - self.mean) * self.scale
+
+    @property
+    def scale(self) -> float:
+        """One over the standard deviation; 0 where all scores are the same."""
+        deviation = self.deviation
+        return 1.0 / deviation if deviation > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """`screened` (slots,) is within `doubt` (slots,) of the true score, which `exact` computes for the slots asked.
+
+    Only the slots `alive` hold a document; what the others have means nothing.
+    """
+
+    alive: Mask
+    screened: Doubles
+    doubt: Doubles
+    exact: Callable[[Slots], Doubles]
+
+    def best(self, k: int, allowed: Mask | None = None) -> tuple[Slots, Doubles]:
+        """The slots and scores of the k best documents among those allowed; ties go to the lower slot."""
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise InvalidInput(f"k must be a whole number of at least 1, not {k!r}")
+        slots = np.flatnonzero(self.alive if allowed is None else self.alive & allowed)
+        if len(slots) > k:
+            values, doubt = self.screened[slots], self.doubt[slots]
+            at_least = np.partition(values - doubt, len(slots) - k)[len(slots) - k]
+            slots = slots[values + doubt >= at_least]
+        scores = self.exact(slots)
+        order = np.lexsort((slots, -scores))[:k]
+        return slots[order], scores[order]
+
+    def rank_of(self, slot: int) -> int:
+        """How many documents score at least as high as the one in that slot, itself included.
+
+        A tie counts against it: no credit for documents that cannot be told apart.
+        """
+        (own,) = self.exact(np.array([slot]))
+        above = self.alive & (self.screened - self.doubt > own)
+        unsure = self.alive & ~above & (self.screened + self.doubt >= own)
+        return int(np.count_nonzero(above)) + int(np.count_nonzero(self.exact(np.flatnonzero(unsure)) >= own))

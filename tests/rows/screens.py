@@ -1,0 +1,31 @@
+"""Every screen there is, and one as coarse as a screen may be: whatever chooses candidates, answers stay."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incdsi.preserve import product_error
+from incdsi.rows.products import Float32, Floats
+
+
+class Coarse:
+    """Rows, vectors and products cut to the 8 leading bits of bfloat16, without rounding."""
+
+    def __init__(self, width: int) -> None:
+        self.error = 3 * 2.0**-7 * (1 + 2.0**-6) + product_error(np.dtype(np.float32), width)
+
+    def copy(self, rows: Floats) -> Floats:
+        return np.zeros_like(rows)
+
+    def refresh(self, copied: Floats, rows: Floats, start: int, stop: int) -> None:
+        copied[start:stop] = _cut(rows[start:stop])
+
+    def multiply(self, copied: Floats, vectors: Floats) -> Floats:
+        return _cut(copied @ _cut(vectors).T)
+
+
+def _cut(numbers: Floats) -> Floats:
+    return (np.ascontiguousarray(numbers, dtype=np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+SCREENS = [Float32, Coarse]
