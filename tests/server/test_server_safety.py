@@ -28,6 +28,54 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
+def flooded(url: str, opening: bytes) -> tuple[int, bytes]:
+    """How many bytes of an endless request are taken, and what is answered."""
+    address, sent, answer = httpx2.URL(url), 0, b""
+    with socket.create_connection((address.host, address.port), timeout=10) as connection:
+        try:
+            connection.sendall(opening)
+            while sent < 300 << 20:
+                sent += connection.send(b"x" * (1 << 16))
+        except ConnectionError:
+            pass
+        try:
+            while piece := connection.recv(65536):
+                answer += piece
+        except ConnectionError:
+            pass
+    return sent, answer
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        b"",
+        b"GET /",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X-Many: 1\r\n" * 10_000,
+        b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;long=",
+        b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ",
+    ],
+    ids=["method", "path", "one header", "many headers", "chunk extension", "trailer"],
+)
+def test_what_is_no_body_is_not_taken_without_end(start: Start, opening: bytes) -> None:
+    http = start(key=KEY)
+    taken, answer = flooded(str(http.base_url), opening)
+    assert taken < 64 << 20  # what the system's own buffers hold
+    if opening.startswith(b"GET /"):
+        assert answer.startswith(b"HTTP/1.1 431"), answer
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"] == "TooLarge"
+    assert http.get("/healthz").status_code == 200
+
+
+def test_headers_up_to_the_limit_and_long_bodies_in_small_pieces_are_taken(start: Start) -> None:
+    http = start(header_bytes=8192)
+    assert http.get("/healthz", headers={"X-Long": "x" * 7000}).status_code == 200
+    assert http.get("/healthz", headers={"X-Long": "x" * 9000}).status_code == 431
+    text = iter([b'{"query": "', *([b"x"] * 1500), b'"}'])
+    assert http.post("/v1/search", content=text, headers=JSON).status_code == 200  # 1,502 chunks
+
+
 def test_without_a_key_nothing_but_the_door_is_open(start: Start, index: Index) -> None:
     http = start(key=KEY, read_key=READ_KEY)
     for path in ("/healthz", "/readyz", "/openapi.json", "/"):
@@ -88,6 +136,8 @@ def test_settings_that_would_let_anybody_in_are_refused(tmp_path: Path, monkeypa
     refused("read-only key, found none", read_key=KEY)
     refused("different keys", key=KEY, read_key=KEY)
     refused("port", port=70000)
+    refused("lets any web page call this server", cors_origins="https://shop.example,*")
+    assert ServerSettings.load(None, {"cors_origins": "*", "key": KEY}).cors_origins == ["*"]
     assert ServerSettings.load(None, {"host": "0.0.0.0", "key": KEY}).loopback is False
     for host in ("127.0.0.1", "::1", "localhost", "127.1.2.3"):
         assert ServerSettings(host=host).loopback

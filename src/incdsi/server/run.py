@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import resource
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import structlog
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from incdsi.errors import InvalidInput
 from incdsi.index import Index
 from incdsi.server import logs
 from incdsi.server.app import create_app
+from incdsi.server.protocol import protocol
 from incdsi.server.settings import ServerSettings
 
 KEEP_ALIVE = 30  # seconds an idle connection is kept
@@ -66,7 +64,7 @@ class Server(uvicorn.Server):
 def _config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=_protocol(settings.header_seconds),
+        http=protocol(settings),
         ws="none",
         log_config=None,
         access_log=False,
@@ -77,44 +75,6 @@ def _config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
         timeout_graceful_shutdown=settings.stop_seconds,
         backlog=BACKLOG,
     )
-
-
-def _protocol(seconds: float) -> type[asyncio.Protocol]:
-    """uvicorn's HTTP protocol, closing a connection on which a request's head does not arrive in time."""
-    base: Any = AutoHTTPProtocol
-
-    class Impatient(base):  # type: ignore[misc]
-        _overdue: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
-            self._wait_for_head()
-
-        def data_received(self, data: bytes) -> None:
-            before = self.cycle
-            super().data_received(data)
-            if self.cycle is not before:
-                self._head_arrived()
-            elif self._overdue is None and (self.cycle is None or self.cycle.response_complete):
-                self._wait_for_head()
-
-        def connection_lost(self, error: Exception | None) -> None:
-            self._head_arrived()
-            super().connection_lost(error)
-
-        def _wait_for_head(self) -> None:
-            self._overdue = self.loop.call_later(seconds, self._too_slow)
-
-        def _head_arrived(self) -> None:
-            if self._overdue is not None:
-                self._overdue.cancel()
-                self._overdue = None
-
-        def _too_slow(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.close()
-
-    return Impatient
 
 
 def bind(settings: ServerSettings) -> socket.socket:

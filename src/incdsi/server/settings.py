@@ -48,6 +48,7 @@ class ServerSettings(BaseSettings):
     connections: Annotated[int, Field(ge=1, description="Most connections at a time.")] = 1000
     queue: Annotated[int, Field(ge=1, description="Most writes that may wait.")] = 256
     threads: Annotated[int, Field(ge=1, description="Searches at a time.")] = max(2, os.cpu_count() or 2)
+    header_bytes: Annotated[int, Field(ge=1024, description="Most bytes of a request's first lines.")] = 64 << 10
     body_seconds: Annotated[float, Field(gt=0, description="For a body, or the next piece of a stream, to arrive.")] = (
         30.0
     )
@@ -84,6 +85,11 @@ class ServerSettings(BaseSettings):
             raise ValueError("expected a key beside the read-only key, found none; set INCDSI_KEY")
         if len(set(keys)) < len(keys):
             raise ValueError("expected two different keys, found the same twice; change one")
+        if self.key is None and "*" in self.cors_origins:
+            raise ValueError(
+                "cors_origins = * lets any web page call this server, which needs a key then; set INCDSI_KEY or name "
+                "the origins"
+            )
         if self.key is None and not self.loopback:
             raise ValueError(f"expected a key to listen on {self.host}, found none; set INCDSI_KEY or use 127.0.0.1")
         return self
