@@ -10,6 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Literal
 
 # Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs and stretching. The voicing marks
 # of kana and the vowel signs of Indic scripts make other words and stay.
@@ -19,6 +20,9 @@ _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u06
 _UNSPACED = (
     "\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
+# What may be a mark, and the character that Unicode's stream-safe format puts between long runs of them.
+_MARKS = re.compile(r"[^\x00-\u02ff\w\s]{30}")
+_JOINER = "\u034f"
 _RUN = re.compile(f"([{_UNSPACED}]+)")
 # Vowel signs of Indic and South-East Asian scripts are no letters for `re`: their blocks are named.
 _WORD = re.compile(r"[\w\u0900-\u0963\u0971-\u109f\u1780-\u17ff]+")
@@ -47,8 +51,8 @@ def fold(text: str) -> str:
     """`text` without case, accents and compatibility forms."""
     if text.isascii():
         return text.lower()
-    plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold()).replace("_", " ")
-    return unicodedata.normalize("NFC", plain)
+    plain = _ACCENTS.sub("", _normalize("NFKD", text).casefold()).replace("_", " ")
+    return _normalize("NFC", plain)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -75,6 +79,14 @@ def term_key(term: str) -> int:
     Among a million terms two share a number with a chance of 3e-8, and would then count as one word.
     """
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _normalize(form: Literal["NFC", "NFKD"], text: str) -> str:
+    """As unicodedata does, whose time is quadratic in a run of marks: here none is longer than 30."""
+    if text.isascii():
+        return text
+    joined = _MARKS.sub(r"\g<0>" + _JOINER, text)
+    return unicodedata.normalize(form, joined).replace(_JOINER, "")
 
 
 def _singular(word: str) -> str:

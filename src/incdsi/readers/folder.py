@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile
+from incdsi.markdown import heading
 from incdsi.readers.fields import require_text
 from incdsi.readers.rows import LONGEST
 
 ENDINGS = (".txt", ".md", ".markdown")
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 PlacedText = tuple[str, tuple[Document, list[str]] | InvalidFile]
 
@@ -44,5 +43,6 @@ def _document(path: Path, document_id: str) -> Document:
     text = path.read_bytes().decode("utf-8-sig")
     if not text.strip():
         raise ValueError("expected a text, found an empty file; fill or remove it")
-    heading = _HEADING.search(text) if path.suffix.lower() != ".txt" else None
-    return Document(id=document_id, title=heading[1] if heading and heading[1] else path.stem, text=text)
+    lines = text.split("\n") if path.suffix.lower() != ".txt" else []
+    title = next((found for line in lines if (found := heading(line)) is not None), "")
+    return Document(id=document_id, title=title or path.stem, text=text)

@@ -66,7 +66,7 @@ def _opposite(settled: bool | None) -> bool | None:
 
 def _all_of(where: object, parameters: Parameters, depth: int) -> str:
     if not isinstance(where, Mapping):
-        raise InvalidInput(f'expected a filter like {{"lang": "en"}}, found {where!r}')
+        raise InvalidInput(f'expected a filter like {{"lang": "en"}}, found {where!r:.60}')
     if depth > _DEEPEST:
         raise InvalidInput(f"expected a filter at most {_DEEPEST} levels deep, found a deeper one; flatten it")
     return _join("AND", [_part(name, value, parameters, depth) for name, value in where.items()], empty="1")
@@ -74,12 +74,12 @@ def _all_of(where: object, parameters: Parameters, depth: int) -> str:
 
 def _part(name: object, value: object, parameters: Parameters, depth: int) -> str:
     if not isinstance(name, str):
-        raise InvalidInput(f"expected filter names as strings, found {name!r}")
+        raise InvalidInput(f"expected filter names as strings, found {name!r:.60}")
     if name == "not":
         return f"NOT {_all_of(value, parameters, depth + 1)}"
     if name in ("and", "or"):
         if not isinstance(value, Sequence) or isinstance(value, str):
-            raise InvalidInput(f"expected a list of filters under {name!r}, found {value!r}")
+            raise InvalidInput(f"expected a list of filters under {name!r}, found {value!r:.60}")
         if not value:
             raise InvalidInput(f"{name!r} is an empty list; put a filter in it or leave it out")
         return _join(name.upper(), [_all_of(part, parameters, depth + 1) for part in value])
@@ -87,32 +87,33 @@ def _part(name: object, value: object, parameters: Parameters, depth: int) -> st
 
 
 def _field(field: str, wanted: object, parameters: Parameters) -> str:
-    utf8(field, f"filter on {field!r}")
+    name = f"filter on {field!r:.60}"  # once: a long field may have many values
+    utf8(field, name)
     tests = wanted if isinstance(wanted, Mapping) else {"eq": wanted}
     if not tests:
-        raise InvalidInput(f"filter on {field!r}: expected one of {', '.join(_OPERATORS)}, found none")
-    return _join("AND", [_test(field, name, value, parameters) for name, value in tests.items()])
+        raise InvalidInput(f"{name}: expected one of {', '.join(_OPERATORS)}, found none")
+    return _join("AND", [_test(field, name, *test, parameters) for test in tests.items()])
 
 
-def _test(field: str, operator: object, value: object, parameters: Parameters) -> str:
+def _test(field: str, name: str, operator: object, value: object, parameters: Parameters) -> str:
     parameters.append(field)
     if operator == "eq":
-        condition = _equals(field, [value], parameters)
+        condition = _equals(name, [value], parameters)
     elif operator == "in":
         if not isinstance(value, Sequence | set | frozenset) or isinstance(value, str):
-            raise InvalidInput(f"filter on {field!r}: expected a list under 'in', found {value!r}")
-        condition = _equals(field, list(value), parameters)
+            raise InvalidInput(f"{name}: expected a list under 'in', found {value!r:.60}")
+        condition = _equals(name, list(value), parameters)
     elif isinstance(operator, str) and operator in _RANGES:
-        condition = _range(field, operator, value, parameters)
+        condition = _range(name, operator, value, parameters)
     else:
-        raise InvalidInput(f"filter on {field!r}: expected one of {', '.join(_OPERATORS)}, found {operator!r}")
+        raise InvalidInput(f"{name}: expected one of {', '.join(_OPERATORS)}, found {operator!r:.60}")
     return f"documents.row IN (SELECT row FROM metadata WHERE field = ? AND {condition})"
 
 
-def _equals(field: str, values: list[Any], parameters: Parameters) -> str:
+def _equals(name: str, values: list[Any], parameters: Parameters) -> str:
     by_kind: dict[str, list[Any]] = {}
     for value in values:
-        kind, comparable = _checked(field, value)
+        kind, comparable = _checked(name, value)
         by_kind.setdefault(kind, []).append(comparable)
     parts = []
     for kind, comparables in by_kind.items():
@@ -121,22 +122,20 @@ def _equals(field: str, values: list[Any], parameters: Parameters) -> str:
     return _join("OR", parts, empty="0")
 
 
-def _range(field: str, operator: str, value: object, parameters: Parameters) -> str:
-    kind, comparable = _checked(field, value)
+def _range(name: str, operator: str, value: object, parameters: Parameters) -> str:
+    kind, comparable = _checked(name, value)
     if kind not in ("number", "text"):
-        raise InvalidInput(f"filter on {field!r}: expected a number or text under {operator!r}, found {value!r}")
+        raise InvalidInput(f"{name}: expected a number or text under {operator!r}, found {value!r}")
     parameters.extend((kind, comparable))
     return f"kind = ? AND value {_RANGES[operator]} ?"
 
 
-def _checked(field: str, value: object) -> tuple[str, str | int | float]:
+def _checked(name: str, value: object) -> tuple[str, str | int | float]:
     if not isinstance(value, str | int | float | bool | None):
-        raise InvalidInput(
-            f"filter on {field!r}: expected a string, number, boolean or null, found {type(value).__name__}"
-        )
-    check_number(value, f"filter on {field!r}")
+        raise InvalidInput(f"{name}: expected a string, number, boolean or null, found {type(value).__name__}")
+    check_number(value, name)
     if isinstance(value, str):
-        utf8(value, f"filter on {field!r}")
+        utf8(value, name)
     return indexed(value)
 
 

@@ -20,7 +20,7 @@ from incdsi.evaluation.collection import Collection, Gathering, Judged, Part
 from incdsi.evaluation.data.fields import refusing, string, whole_rows
 
 WORDS = 1000
-TAG = re.compile(r"</?[A-Za-z][^>]*>")
+TAG = re.compile(r"</?[A-Za-z][^<>]*+>")
 PARTS: tuple[tuple[Part, str], ...] = (("train", "*train*.jsonl*"), ("test", "*dev*.jsonl*"))
 
 

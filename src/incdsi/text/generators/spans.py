@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
+from incdsi.markdown import heading, without_links
 from incdsi.text.queries import distinct, fold
 
 WORDS = 64  # most words of one span
@@ -17,12 +18,10 @@ SUBJECT = 6  # words of a title that is put before a span: a longer one would dr
 WINDOW = 4096  # characters read at each place of a long text
 WINDOWS = 8  # places, spread evenly: 1 MB costs no more than 32 kB
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)")
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _EDGE = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\Wa-z_])|(?<=[。！？])|\n\s*\n|\n(?=\0)")
-_CLAUSE = re.compile(r"\s*[;:—()\[\]]\s*|,\s+|\s+[–-]\s+")
+_CLAUSE = re.compile(r" ?[;:—()\[\]] ?|, | [–-] ")  # of a sentence with its whitespace folded
 _WORD = re.compile(r"\w[\w'’.-]*\w|\w")
 _SHORTENED = re.compile(
     r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Fig|Inc|Ltd|Co|Gen|Gov|Sen|Rep|Lt|Col|approx|cf|ca)|e\.g|i\.e)\.$"
@@ -52,12 +51,14 @@ class Spans:
     def __call__(self, document: Document) -> list[str]:
         """The spans, none empty and none twice; an empty document has none."""
         title = _shortened(document.title)
-        text = _FENCE.sub("\n", _windows(document.text))
-        headings = [_shortened(_plain(heading)) for heading in _HEADING.findall(text)]
-        body = _plain(_BULLET.sub("\n\0", _HEADING.sub("\n\n", text)))
+        lines = _FENCE.sub("\n", _windows(document.text)).split("\n")
+        found = [heading(line) for line in lines]
+        headings = [_shortened(_plain(one)) for one in found if one]
+        text = "\n".join(line if one is None else "" for line, one in zip(lines, found, strict=True))
+        body = _plain(_BULLET.sub("\n\0", text))
         sentences = distinct(_shortened(sentence) for sentence in _sentences(body))
         weights = _weights(sentences)
-        chosen = [title, *(_about(title, heading) for heading in distinct(headings)[: self.limit // 3])]
+        chosen = [title, *(_about(title, text) for text in distinct(headings)[: self.limit // 3])]
         chosen += [_about(title, text) for text in _spread(sentences, weights, self.limit)]
         if len(chosen) <= self.limit:
             clauses = distinct(part for sentence in sentences for part in _clauses(sentence))
@@ -75,7 +76,7 @@ def _windows(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _LINK.sub(r"\1", text).replace("**", "").replace("`", "")
+    return without_links(text).replace("**", "").replace("`", "")
 
 
 def _shortened(text: str) -> str:

@@ -1,0 +1,206 @@
+"""Every pattern of the package and everything that reads text, under attack; prints what is slower than linear.
+
+Each runs in a process of its own with some seconds of processor time, not of a clock: linear work takes
+hundredths of it, quadratic work many times as much.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import re
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from incdsi.cli.output import printable, snippet
+from incdsi.documents import Document
+from incdsi.lexical.words import tokenize
+from incdsi.markdown import heading, without_links
+from incdsi.readers import read_documents
+from incdsi.store.filters import compile_filter
+from incdsi.text.generators import Spans
+from incdsi.text.generators.spans import WINDOW, WINDOWS
+from incdsi.text.queries import distinct
+
+PACKAGE = Path(__file__).parent.parent / "src" / "incdsi"
+SIZE = 300_000
+SECONDS = 10
+SPACES = (("", " ", "x"), ("x", " \n", "x"), ("", "\t ", ""))
+
+# For each pattern texts that come near a match at many places: a beginning, what is repeated, an end.
+ATTACKS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    r"[A-Za-z0-9._-]{1,64}": (("", "a", "!"), ("", "a!", "")),
+    r":\d*$": (("", ":1", "x"), (":", "1", "x"), ("", ":", "x")),
+    "[!-~]{1,255}": (("", "a", "\0"),),
+    r'\s*"(\d{1,18})"\s*': (*SPACES, ('"', "1", '"'), ('"1"', " ", "x")),
+    r"\*\*(.+?)\*\*": (("", "**a\n", ""), ("**", "a*", ""), ("", "*", ""), ("", "** ", "")),
+    "`(.+?)`": (("", "`a\n", ""), ("`", "a", ""), ("", "`", "")),
+    "\0(.+?)\0": (("", "\0a\n", ""), ("\0", "a", ""), ("", "\0", "")),
+    r"^[-+−]?[\d.,]+\b|^-$|^$": (("-", "1.", "x"), ("", ".", "x"), ("", "-", "")),
+    r"</?[A-Za-z][^<>]*+>": (("", "<a", ""), ("<a", "b", ""), ("", "</", "")),
+    r"^[ \t]*(```|~~~).*?(^[ \t]*\1|\Z)": (
+        *SPACES,
+        ("", "```\n", ""),
+        ("", "```\n ~~~\n", ""),
+        ("```", "\n  ``", ""),
+        ("", "```", ""),
+    ),
+    r"!?\[([^\[\]]*+)\]\([^)\s\[]*+\)": (
+        ("", "[", ""),
+        ("", "[a](", ""),
+        ("[", "a]", ""),
+        ("[a](", "(", ""),
+        ("", "![a](b", ""),
+        ("", "[]", "("),
+    ),
+    r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+": (
+        *SPACES,
+        ("", "1.", ""),
+        ("", "-\n", ""),
+        ("-", " ", ""),
+        ("", " 1\n", ""),
+    ),
+    r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\Wa-z_])|(?<=[。！？])|\n\s*\n|\n(?=\0)": (
+        *SPACES,
+        (".", " ", "x"),
+        (".", "'", "x"),
+        (".", "'.", " x"),
+        (". ", "(", "x"),
+        ("", ". (", "x"),
+        ("", "\n ", "x"),
+        ("", "\n\v", "x"),
+        ("", "。", ""),
+    ),
+    r" ?[;:—()\[\]] ?|, | [–-] ": (*SPACES, ("", ", ", ""), ("", " -", ""), ("", "(", "")),
+    r"\w[\w'’.-]*\w|\w": (("a", ".", ""), ("", "a.", "."), ("", "a", ""), ("", "-", "a"), ("", "a- ", "")),
+    "(?:\\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Fig|Inc|Ltd|Co|Gen|Gov|Sen|Rep|Lt|Col|approx|cf|ca)"
+    "|e\\.g|i\\.e)\\.$": (("", "Mr.", "x"), ("", "e.g.", "x"), ("", "A", ".x")),
+    r"base\.(\d+)\.bin(\.tmp)?": (("base.", "1", "x"), ("", "base.1", ""), ("", "base.1.bin", "")),
+    "[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670]": (("a", "\u0301\u0323", ""),),
+    r"[^\x00-\u02ff\w\s]{30}": (("", "\u0301", "a"), ("", "\u0301" * 29 + "a", ""), ("a", "\u3099\u0323", "")),
+    "([\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+)": (("", "あ", ""), ("", "あa", "")),
+    r"[\w\u0900-\u0963\u0971-\u109f\u1780-\u17ff]+": (("", "a", ""), ("", "a ", ""), ("", "\u0941", "")),
+    r"[a-z0-9]+": (("", "a", ""), ("", "a ", "")),
+}
+
+# What reads text that somebody else wrote, and more texts for it.
+TEXTS = (
+    ("# a", " ", "b"),
+    ("# ", "#", "b"),
+    ("# ", "# ", "b"),
+    ("", "#", "b"),
+    ("", "# a\n", ""),
+    ("", "a\n", ""),
+    ("", "a. B; ", ""),
+    ("a", "\u0301", "\u0323" * (SIZE // 2)),
+    ("あ", "\u3099", "\u0323" * (SIZE // 2)),
+    ("", '"', ""),
+    ("", '{"a":', ""),
+    ("", '"a\n', ""),
+    ("", "\0", ""),
+    ("", "\x1b[", ""),
+    ("", "1", ""),
+)
+
+
+def read(name: str, text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_text(text, encoding="utf-8")
+        try:
+            for _ in read_documents(path, on_error=lambda error: None):
+                pass
+        except ValueError:  # a sentence
+            pass
+
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "heading": heading,
+    "without_links": without_links,
+    "Spans": lambda text: Spans()(Document(id="a", title=text, text=text)),
+    "Spans of a text read whole": lambda text: Spans()(Document(id="a", text=text[: WINDOW * WINDOWS - 1] + "b")),
+    "tokenize": tokenize,
+    "distinct": lambda text: distinct(text.split(" ")),
+    "printable": printable,
+    "snippet": lambda text: snippet(text, "a b"),
+    "a filter": lambda text: compile_filter({"or": [{text: {"in": text.split(" ")[:20_000]}}]}),
+}
+READERS: dict[str, Callable[[str], object]] = {
+    "Markdown": lambda text: read("d.md", text),
+    "JSONL": lambda text: read("d.jsonl", text),
+    "JSONL text": lambda text: read("d.jsonl", json.dumps({"id": "a", "text": text, "metadata": {"a": text}})),
+    "CSV": lambda text: read("d.csv", "id,text,n\n" + text),
+    "CSV cells": lambda text: read("d.csv", "id,text,n\n" + "a,b,1\n" * 1000 + text[:100_000].replace("\n", ",")),
+    "TSV": lambda text: read("d.tsv", "id\ttext\tn\n" + text),
+}
+
+
+def patterns() -> Iterator[tuple[str, Callable[[str], object]]]:
+    """Each pattern in the source, and how a text is put through it."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _of_re(node.func)]
+        if calls:
+            module = ".".join(("incdsi", *path.relative_to(PACKAGE).with_suffix("").parts))
+            names = vars(importlib.import_module(module.removesuffix(".__init__")))
+            for call in calls:
+                yield _pattern(call, names)
+
+
+def _of_re(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
+
+
+def _pattern(call: ast.Call, names: dict[str, Any]) -> tuple[str, Callable[[str], object]]:
+    def value(node: ast.expr) -> Any:
+        return eval(compile(ast.Expression(node), "<pattern>", "eval"), names)
+
+    kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    place = {"compile": 1, "fullmatch": 2}.get(kind)
+    flags = value(call.args[place]) if place is not None and len(call.args) > place else 0
+    found = re.compile(value(call.args[0]), flags)
+    # A compiled pattern may be used in any way: replacing everywhere is the one that costs most.
+    return found.pattern, found.fullmatch if kind == "fullmatch" else lambda text: found.sub("", text)
+
+
+def grown(attacks: tuple[tuple[str, str, str], ...]) -> Iterator[str]:
+    for start, pump, end in attacks:
+        yield start + pump * (SIZE // len(pump)) + end
+
+
+def is_linear(act: Callable[[str], object], attacks: tuple[tuple[str, str, str], ...]) -> bool:
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for text in grown(attacks):
+            act(text)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def main() -> None:
+    found = dict(patterns())
+    for text in found.keys() ^ ATTACKS.keys():
+        print("no attack for, or no longer there:", ascii(text))
+    for text in found.keys() & ATTACKS.keys():
+        if not is_linear(found[text], ATTACKS[text]):
+            print("not linear:", ascii(text))
+    everything = tuple({*TEXTS, *(attack for attacks in ATTACKS.values() for attack in attacks)})
+    for name, act in FUNCTIONS.items():
+        if not is_linear(act, everything):
+            print("not linear:", name)
+    for name, act in READERS.items():
+        if not is_linear(act, TEXTS):
+            print("not linear:", name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
