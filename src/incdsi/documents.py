@@ -5,13 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from typing import Any, NoReturn, TypeVar
 
 from incdsi.errors import InvalidDocument
 
 MetadataValue = str | int | float | bool | None
 INT64_LIMIT = 2**63
 LONGEST_ID = 1024  # characters of an id that can be added
+V = TypeVar("V")
+
+
+class FrozenDict(dict[str, V]):
+    """A dict that hashes and cannot be changed; it pickles, copies and passes through `dataclasses.asdict`."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this mapping cannot be changed; make a new one with dict(...)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, V]]]:
+        return type(self), (dict(self),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +53,7 @@ class Document:
                 raise InvalidDocument(
                     f"document {self.id!r}: expected {name} to be a string, found {type(value).__name__}"
                 )
-        object.__setattr__(self, "metadata", MappingProxyType(_checked(self.id, self.metadata)))
+        object.__setattr__(self, "metadata", FrozenDict(_checked(self.id, self.metadata)))
 
     @property
     def content(self) -> str:
@@ -88,6 +105,9 @@ class Addition:
     margin: float
     conflicts: tuple[str, ...]
     seconds: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", FrozenDict(self.seconds))
 
 
 def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
