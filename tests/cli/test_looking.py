@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,11 @@ def test_queries_are_for_a_run_only_and_a_folder_is_no_file(run: Run, shop: Path
 def test_an_address_is_no_folder(run: Run, verb: tuple[str, ...]) -> None:
     assert "found an address" in run(*verb, "--index", "http://127.0.0.1:7799", code=2).stderr
     assert not Path("http:").exists()
+
+
+def test_the_version_is_one_line(run: Run) -> None:
+    assert run("--version").stdout == f"incdsi {metadata.version('incdsi')}\n"
+    assert run("--version", "search").stdout.startswith("incdsi ")
 
 
 def test_version_names_the_format(run: Run) -> None:

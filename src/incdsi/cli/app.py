@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
+from incdsi import __version__
 from incdsi.errors import IncDSIError
 
 REFUSED, PROBLEMS, STOPPED = 1, 3, 130
-FIRST = ("add", "search", "teach", "get", "update", "upsert", "delete", "sync", "info", "tune", "train")
+FIRST = ("add", "search", "teach", "get", "update", "upsert", "delete", "resolve", "sync", "info", "tune", "train")
 
 
 class Commands(TyperGroup):
@@ -55,13 +56,27 @@ def leave(code: int, sentence: str) -> NoReturn:
 app = typer.Typer(
     cls=Commands,
     name="incdsi",
-    help="A search index that learns. Begin with: incdsi add docs.jsonl --index shop",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"incdsi {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """A search index that learns. Begin with: incdsi add docs.jsonl --index shop"""
 
 
 def main() -> None:
