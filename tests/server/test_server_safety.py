@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.index import Index
 from incdsi.server.guard import Rate
+from incdsi.server.service import MOST_EXPORTS
 from incdsi.server.settings import ServerSettings
 from tests.server.conftest import Start
 from tests.server.servers import KEY, READ_KEY, Child, make, raw
@@ -219,6 +223,46 @@ def test_a_hundred_megabytes_are_refused_and_not_held(start: Start, index: Index
     assert early.startswith(b"HTTP/1.1 413")
     assert http.post("/v1/search", json={"query": "still there"}).status_code == 200
     assert len(index) == 0
+
+
+def test_a_small_question_gets_no_huge_answer(start: Start, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    http = start(answer_bytes=100_000, key=KEY, read_key=READ_KEY, headers=bearer(READ_KEY))
+    index.add_many([Document(id=f"d{number}", text=f"rope {number} " + "x" * 30_000) for number in range(5)])
+    assert len(http.post("/v1/search", json={"query": "rope", "k": 3}).json()["hits"]) == 3
+    decoded = list[str]()
+    with monkeypatch.context() as patched:
+        patched.setattr("incdsi.store.store.decode_document", lambda *columns: decoded.append(columns[0]))
+        said = problem(http.post("/v1/search", json={"query": "rope", "k": 5}), 413, "TooLarge")
+    assert "lower k" in said
+    assert not decoded  # refused before a text was read
+    many = {"queries": ["rope"] * 4, "k": 1}
+    problem(http.post("/v1/search", json=many), 413, "TooLarge")
+    assert len(http.post("/v1/search", json={"queries": ["rope"] * 2, "k": 1}).json()["results"]) == 2
+
+
+def test_exports_at_a_time_are_few(start: Start, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    http, gate, begun = start(), threading.Event(), threading.Semaphore(0)
+
+    def slow() -> Iterator[tuple[Document, list[str]]]:
+        begun.release()
+        gate.wait(30)
+        yield Document(id="a", text="rope"), []
+
+    monkeypatch.setattr(index, "with_queries", slow)
+    with ThreadPoolExecutor(MOST_EXPORTS) as pool:
+        exports = [pool.submit(http.get, "/v1/documents") for _ in range(MOST_EXPORTS)]
+        for _ in exports:
+            assert begun.acquire(timeout=30)
+        problem(http.get("/v1/documents"), 503, "Overloaded")
+        gate.set()
+        assert [one.result().status_code for one in exports] == [200] * MOST_EXPORTS
+    assert http.get("/v1/documents").status_code == 200
+
+
+def test_many_short_hits_are_a_huge_answer_too(start: Start, index: Index) -> None:
+    http = start(answer_bytes=100_000)
+    index.add_many([Document(id=f"d{number}", text="rope") for number in range(100)])
+    problem(http.post("/v1/search", json={"queries": ["rope"] * 10, "k": 100}), 413, "TooLarge")
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"where":', b'{"a":[', b'{"query":"x","where":{"not":'])

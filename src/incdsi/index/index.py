@@ -217,15 +217,17 @@ class Index:
         mode: str = "fused",
         *,
         watch: Stopwatch | None = None,
+        most_bytes: int | None = None,
     ) -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen.
 
-        `watch` is told the seconds of each step.
+        `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
         if not isinstance(text, str) or not text.strip():
             raise InvalidInput(f"expected a query of at least one character, found {text!r}")
         readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
-        return self._current().search(self._store, readable, k, where, check_mode(mode), watch or Stopwatch())
+        steps = watch or Stopwatch()
+        return self._current().search(self._store, readable, k, where, check_mode(mode), steps, most_bytes)
 
     def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
         """All ids and their document vectors, (n, h), as of now."""

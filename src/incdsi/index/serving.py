@@ -62,8 +62,17 @@ class Serving:
             if encoder.fingerprint == settings.fingerprint == stored_settings(store).fingerprint:
                 return cls(settings=settings, encoder=encoder, live=live)
 
-    def search(self, store: Store, text: str, k: int, where: Where | None, mode: Mode, watch: Stopwatch) -> list[Hit]:
-        """The k best documents for a text, read from the store."""
+    def search(
+        self,
+        store: Store,
+        text: str,
+        k: int,
+        where: Where | None,
+        mode: Mode,
+        watch: Stopwatch,
+        most_bytes: int | None = None,
+    ) -> list[Hit]:
+        """The k best documents for a text, read from the store; TooLarge when they have more than `most_bytes`."""
         ranking = self._ranking(text, mode, watch)
         allowed = ranking.scores.alive
         with watch.step("filter"):
@@ -72,7 +81,7 @@ class Serving:
         with watch.step("read"):
             while True:
                 slots, scores = ranking.scores.best(k, allowed)
-                documents = _documents(store, self.live.store_rows(slots).tolist())
+                documents = _documents(store, self.live.store_rows(slots).tolist(), most_bytes)
                 gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
                 if not gone:
                     break
@@ -111,11 +120,11 @@ class Serving:
             return fused(learned, spread, lexical_part(lexical, learned.alive, weight), weight)
 
 
-def _documents(store: Store, rows: Sequence[int]) -> Sequence[Document | None]:
+def _documents(store: Store, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:
     """The documents in these rows; None for one that was deleted after it was ranked."""
     try:
-        return store.documents(rows)
+        return store.documents(rows, most_bytes)
     except UnknownDocument:
         if len(rows) == 1:
             return [None]
-        return [document for row in rows for document in _documents(store, [row])]
+        return [document for row in rows for document in _documents(store, [row], most_bytes)]

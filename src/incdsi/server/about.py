@@ -16,7 +16,17 @@ from incdsi.server.openapi import problems
 from incdsi.server.service import Service, reply, response, service_of
 
 router = APIRouter(tags=["about"])
-LIMITS = ("body_bytes", "stream_bytes", "batch", "query_characters", "searches", "rate", "burst", "queue")
+LIMITS = (
+    "body_bytes",
+    "stream_bytes",
+    "batch",
+    "query_characters",
+    "searches",
+    "answer_bytes",
+    "rate",
+    "burst",
+    "queue",
+)
 
 
 @router.get("/v1/version", response_model=schemas.VersionOut, responses=problems())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 
 from incdsi.documents import LONGEST_ID, Addition, Document
-from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.errors import DuplicateDocument, InvalidInput, Overloaded, UnknownDocument
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
 from incdsi.server.answers import Reply
@@ -78,8 +78,10 @@ async def add(request: Request) -> Response:
 @router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
 async def all_documents(request: Request, queries: Annotated[bool, Query()] = False) -> StreamingResponse:
     """Every document as one JSON line, as of now, in the order of their last change."""
-    found = iterate_in_threadpool(_read_first(_lines(service_of(request).index, queries)))
-    return StreamingResponse(found, media_type="application/x-ndjson")
+    service = service_of(request)
+    if service.exports.locked():
+        raise Overloaded("too many clients are reading all documents; try again")
+    return StreamingResponse(_exported(service, queries), media_type="application/x-ndjson")
 
 
 @router.get(PATH, response_model=DocumentWithQueries, responses=problems(404, 422))
@@ -262,6 +264,12 @@ def _delete(index: Index, given: schemas.DeleteRequest, if_version: int | None) 
     if given.ids is None:
         return index.delete(where=given.where, resolve=given.resolve, if_version=if_version)
     return index.delete(list(dict.fromkeys(given.ids)), resolve=given.resolve, if_version=if_version)
+
+
+async def _exported(service: Service, with_queries: bool) -> AsyncIterator[bytes]:
+    async with service.exports:
+        async for piece in iterate_in_threadpool(_read_first(_lines(service.index, with_queries))):
+            yield piece
 
 
 def _read_first(lines: Iterator[bytes]) -> Iterator[bytes]:

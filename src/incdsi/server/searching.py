@@ -15,7 +15,7 @@ from incdsi.server.answers import Reply
 from incdsi.server.documents import addition_fields, fields, ms
 from incdsi.server.openapi import body, problems, writing
 from incdsi.server.schemas import DEEPEST_RANK, DocumentOut, Found, FoundMany, FoundOne, HitOut, SearchRequest
-from incdsi.server.service import Service, reply, response, service_of
+from incdsi.server.service import Room, Service, reply, response, service_of
 from incdsi.server.writes import Done, Kept, Write
 
 router = APIRouter(tags=["search"])
@@ -72,13 +72,13 @@ def _check(asked: SearchRequest, service: Service) -> None:
 
 
 def _found(service: Service, asked: SearchRequest) -> Reply:
-    begin, version = time.perf_counter(), service.index.version
+    begin, version, room = time.perf_counter(), service.index.version, Room(service.settings.answer_bytes)
     if asked.query is not None:
-        hits = [_hit_out(hit) for hit in service.search(asked.query, asked)]
+        hits = [_hit_out(hit) for hit in service.search(asked.query, asked, room)]
         one = Found(query=asked.query, hits=hits, seconds=time.perf_counter() - begin, version=version)
         return reply(one, version)
     results = [
-        FoundOne(query=text, hits=[_hit_out(hit) for hit in service.search(text, asked)])
+        FoundOne(query=text, hits=[_hit_out(hit) for hit in service.search(text, asked, room)])
         for text in asked.queries or ()
     ]
     return reply(FoundMany(results=results, seconds=time.perf_counter() - begin, version=version), version)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -24,7 +25,33 @@ from incdsi.server.settings import ServerSettings
 from incdsi.server.writes import Done, Kept, Write, WriteQueue
 
 T = TypeVar("T")
+HIT_BYTES = 256  # of an answer that a hit takes beside its text
+MOST_EXPORTS = 4  # at a time: each may hold a copy of all documents on the disk until it is read
 WAIT_FOR_ROOM = 0.05  # seconds between two tries of a stream to be taken
+
+
+class Room:
+    """How many bytes an answer may still have."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self.left = most
+
+    def take(self, hits: Sequence[Hit]) -> None:
+        """Leave less for the next; as many as there are count by themselves, however short they are."""
+        self.left -= sum(HIT_BYTES + len(hit.document.text.encode("utf-8", "replace")) for hit in hits)
+        if self.left < 0:
+            raise self._over()
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Says what to do when there is no room."""
+        try:
+            yield
+        except TooLarge:
+            raise self._over() from None
+
+    def _over(self) -> TooLarge:
+        return TooLarge(f"the hits have more than {self._most:,} bytes; lower k, or ask fewer queries at once")
 
 
 class Service:
@@ -39,6 +66,7 @@ class Service:
         self.answers = Answers(lambda key: self.reading(lambda: index.answer(key)))
         self.ready = False
         self.stopping = asyncio.Event()
+        self.exports = asyncio.Semaphore(MOST_EXPORTS)
 
     def start(self) -> None:
         """Threads; nothing runs before."""
@@ -73,10 +101,12 @@ class Service:
         """Done in the one thread for what takes long, so that it holds up nobody else."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, act)
 
-    def search(self, text: str, asked: SearchRequest) -> list[Hit]:
-        """The hits of one query, timed."""
+    def search(self, text: str, asked: SearchRequest, room: Room) -> list[Hit]:
+        """The hits of one query, timed, if there is room for them."""
         begin, watch = time.perf_counter(), Stopwatch()
-        hits = self.index.search(text, asked.k, asked.where, asked.mode, watch=watch)
+        with room.told():
+            hits = self.index.search(text, asked.k, asked.where, asked.mode, watch=watch, most_bytes=room.left)
+        room.take(hits)
         seconds = time.perf_counter() - begin
         self.metrics.searched(seconds, watch.seconds)
         self.recorder.searched(seconds)

@@ -43,6 +43,9 @@ class ServerSettings(BaseSettings):
     batch: Annotated[int, Field(ge=1, description="Most documents in one request, streams aside.")] = 1000
     query_characters: Annotated[int, Field(ge=1, description="Most characters of a query.")] = 2000
     searches: Annotated[int, Field(ge=1, description="Most queries in one search request.")] = 100
+    answer_bytes: Annotated[int, Field(ge=1024, description="Most bytes of the documents in one search answer.")] = (
+        32 << 20
+    )
     rate: Annotated[float, Field(gt=0, description="Requests a second that one client may send for long.")] = 1000.0
     burst: Annotated[int, Field(ge=1, description="Requests that one client may send at once.")] = 2000
     connections: Annotated[int, Field(ge=1, description="Most connections at a time.")] = 1000

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
-from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
+from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, UnknownDocument, UnsupportedFormat
 from incdsi.store import answers, checks, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
@@ -29,6 +29,8 @@ from incdsi.store.records import JSON, Record
 from incdsi.store.schema import check_format, format_version, migrate
 from incdsi.store.transaction import Transaction
 from incdsi.store.upkeep import Progress
+
+SIZE = "octet_length(id) + octet_length(title) + octet_length(text) + octet_length(metadata)"
 
 
 class Store:
@@ -233,10 +235,16 @@ class Store:
         with self._readers.borrow() as connection:
             return [id for (id,) in select_rows(connection, "id", rows)]
 
-    def documents(self, rows: Iterable[int]) -> list[Document]:
-        """The documents in these rows, in that order; UnknownDocument when one is not there."""
-        with self._readers.borrow() as connection:
-            found = select_rows(connection, "id, title, text, metadata", rows)
+    def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]:
+        """The documents in these rows, in that order; UnknownDocument when one is not there.
+
+        TooLarge when they have more than `most_bytes`, which is known before they are read.
+        """
+        wanted = list(rows)
+        with self._readers.snapshot() as connection:
+            if most_bytes is not None and sum(size for (size,) in select_rows(connection, SIZE, wanted)) > most_bytes:
+                raise TooLarge(f"the documents have more than {most_bytes:,} bytes; ask for fewer")
+            found = select_rows(connection, "id, title, text, metadata", wanted)
         return [decode_document(*columns) for columns in found]
 
     def changes(self, since: int) -> Changes:
