@@ -35,11 +35,13 @@ browser:
 	  { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
-test: lint browser  ## lint, types and the fast tests
+test: lint browser  ## lint, types and the fast tests; those that calculate once more as other processors would
 	$(BIN)/pytest -m "not slow" -n auto --dist loadfile
+	$(BIN)/python -m tests.processors
 
 test-all: lint browser  ## everything, also what takes minutes
 	$(BIN)/pytest
+	$(BIN)/python -m tests.processors --all
 
 bench: bench-solver bench-encoding bench-stage1 bench-index bench-server  ## every benchmark; results in benchmarks/results/
 

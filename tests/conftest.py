@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+from tests.rows.screens import use_the_screen_asked_for
+
+use_the_screen_asked_for()
 
 WORDS = """the a river mountain boots waterproof hiking who won where is deep how long sea flows to and of
 title query document word""".split()  # noqa: SIM905

@@ -125,7 +125,6 @@ def reading(run: Run, name: str) -> Result:
     encoder.encode(texts[:WARM])
     before = resident_mb()
     begin = time.perf_counter()
-    choosing = {"seconds": time.perf_counter() - begin, "memory_mb": resident_mb() - before}
     index = Index.open(path, encoder)
     opened = time.perf_counter() - begin
     held = resident_mb() - before
@@ -139,7 +138,6 @@ def reading(run: Run, name: str) -> Result:
     result = {
         "documents": len(index),
         "open_seconds": opened,
-        "of_which_choosing_the_product": choosing,
         "base": index._store.base() is not None,
         "open_and_first_search_seconds": first,
         "open_for_writing_seconds": writer,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from incdsi.preserve import product_error
+from incdsi.rows import local
 from incdsi.rows.products import Float32, Floats
 
 
@@ -29,3 +32,9 @@ def _cut(numbers: Floats) -> Floats:
 
 
 SCREENS = [Float32, Coarse]
+
+
+def use_the_screen_asked_for() -> None:
+    """What every index of this process multiplies by: the one that INCDSI_TEST_SCREEN names."""
+    (chosen,) = (screen for screen in SCREENS if screen.__name__ == os.environ.get("INCDSI_TEST_SCREEN", "Float32"))
+    local.Float32 = chosen  # type: ignore[misc, assignment]

@@ -1,0 +1,90 @@
+"""The processors this one can pretend to be, and the suites whose outcome must not depend on which.
+
+`python -m tests.processors` runs the solver's, the rows' and the index's suites under each kernel of OpenBLAS that this
+machine can run; every screen and every number of threads occurs. `--all` runs every combination of the three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SUITES = ("tests/solver", "tests/rows", "tests/test_search.py", "tests/index")
+# Files, processes and torch: nothing there that a kernel could change.
+LEFT_OUT = ("tests/index/test_index_models.py", "tests/index/test_index_crash.py", "tests/index/test_index_build.py")
+SCREENS = ("Float32", "Coarse")
+THREADS = (1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processor:
+    """A kernel of OpenBLAS and the parts of numpy's own arithmetic it goes with, on so many threads."""
+
+    kernel: str
+    threads: int = 2
+    screen: str = "Float32"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """This process's variables, with those that make a child such a processor."""
+        without = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR" if self.kernel == "Prescott" else ""
+        return {
+            **os.environ,
+            "OPENBLAS_CORETYPE": self.kernel,
+            "OPENBLAS_NUM_THREADS": str(self.threads),
+            "NPY_DISABLE_CPU_FEATURES": without,
+            "INCDSI_TEST_SCREEN": self.screen,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.kernel}, {self.screen}, {self.threads} thread(s)"
+
+
+def kernels() -> list[str]:
+    """Those this machine can run, the plainest first."""
+    flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    return [
+        "Prescott",
+        *(["Haswell", "Zen"] if "avx2" in flags else []),
+        *(["SkylakeX"] if "avx512f" in flags else []),
+    ]
+
+
+def some() -> list[Processor]:
+    """Each kernel once, and among them each screen with each number of threads."""
+    ways = ((1, "Coarse"), (2, "Float32"), (2, "Coarse"), (1, "Float32"))
+    return [
+        Processor(kernel=kernel, threads=threads, screen=screen)
+        for kernel, (threads, screen) in zip(kernels(), ways, strict=False)
+    ]
+
+
+def every() -> list[Processor]:
+    return [
+        Processor(kernel=kernel, threads=threads, screen=screen)
+        for kernel, threads, screen in itertools.product(kernels(), THREADS, SCREENS)
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="every combination of kernel, screen and threads")
+    failed = []
+    for processor in every() if parser.parse_args(arguments).all else some():
+        print(f"\n{processor}", flush=True)
+        left_out = [f"--ignore={path}" for path in LEFT_OUT]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "auto", *left_out, *SUITES]
+        if subprocess.run(command, env=processor.environment, check=False).returncode:
+            failed.append(str(processor))
+    print("\n".join(["failed under:", *failed]) if failed else "\nthe same under every processor tried")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
