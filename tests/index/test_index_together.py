@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crash_harness import line, worker
@@ -15,6 +16,7 @@ from index_samples import MODES, TOY, ToyEncoder, answers, asked, doc, docs, ids
 from incdsi.documents import Document
 from incdsi.errors import IndexLocked
 from incdsi.index import Index
+from incdsi.index.serving import Serving
 
 Reopen = Callable[..., Index]
 WORKER = Path(__file__).with_name("index_worker.py")
@@ -287,3 +289,34 @@ def test_a_build_that_fails_leaves_no_lock(tmp_path: Path) -> None:
         Index.build(docs(5), path=tmp_path / "shop", encoder=TOY, progress=stop)
     with Index.open(tmp_path / "shop", TOY) as index:
         index.upsert(doc("d1"))
+
+
+def test_searches_go_on_while_the_first_change_reads_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index.create(tmp_path / "shop", TOY) as index:
+        index.add_many(docs(5))
+    reading, go_on = threading.Event(), threading.Event()
+    load = Serving.load
+
+    def slowly(*arguments: Any, **options: Any) -> Serving:
+        if options["writer"]:
+            reading.set()
+            assert go_on.wait(60)
+        return load(*arguments, **options)
+
+    with Index.open(tmp_path / "shop", TOY) as index:
+        monkeypatch.setattr(Serving, "load", slowly)
+        change = threading.Thread(target=index.add, args=(docs(1, start=9)[0],))
+        change.start()
+        assert reading.wait(60)
+        searched: list[int] = []
+        search = threading.Thread(target=lambda: searched.append(len(index.search("boots"))))
+        search.start()
+        search.join(30)  # waited for the change before
+        found = list(searched)
+        go_on.set()
+        change.join()
+        search.join()
+        assert found == [5]
+        assert len(index.search("boots")) == 6

@@ -520,15 +520,15 @@ class Index:
     def _become_writer(self) -> None:
         if self._writing:
             return
+        self._current()  # refuses a closed index
+        writer = Store.open(self._store.path, writer=True)
+        try:
+            serving = Serving.load(writer, self._encoder, writer=True)  # searches go on by what was read before
+            self._held_out = writer.held_out()
+        except BaseException:
+            writer.close()
+            raise
         with self._following:
-            self._follow()  # refuses a closed index
-            writer = Store.open(self._store.path, writer=True)
-            try:
-                serving = Serving.load(writer, self._encoder, writer=True)
-                self._held_out = writer.held_out()
-            except BaseException:
-                writer.close()
-                raise
             self._reader, self._store, self._serving, self._writing = self._store, writer, serving, True
         self._remove_old_models()
 
