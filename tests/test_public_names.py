@@ -16,6 +16,7 @@ def test_the_package_exports_exactly_these_names():
         "Index",
         "Margins",
         "Query",
+        "Taught",
         "Weights",
     ]
     assert all(hasattr(incdsi, name) for name in incdsi.__all__)

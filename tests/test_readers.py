@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incdsi.documents import Document, Query
+from incdsi.documents import Document, Query, Taught
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile, UnknownDocument
 from incdsi.readers import group_queries, read_documents, read_queries, rows
 
@@ -190,6 +190,15 @@ def test_a_bad_line_is_one_sentence_with_its_place(write: Write, kind: str) -> N
     refused: list[IncDSIError] = []
     assert [document.id for document, _ in read_documents(path, on_error=refused.append)] == ["first", "last"]
     assert len(refused) == 1
+
+
+def test_a_list_of_taught_queries_is_read_as_such_and_another_value_is_metadata(write: Write) -> None:
+    rows = [{"id": "a", "queries": ["q", "t"], "taught": ["t", " "]}, {"id": "b", "text": "x", "taught": "on Monday"}]
+    (a, asked), (b, none) = read_documents(write("d.jsonl", lines(*rows)))
+    assert [(text, type(text)) for text in asked] == [("q", str), ("t", str), ("t", Taught)]
+    assert (dict(a.metadata), dict(b.metadata), none) == ({}, {"taught": "on Monday"}, [])
+    with pytest.raises(InvalidFile, match="expected taught to be a list of strings"):
+        list(read_documents(write("d.jsonl", lines({"id": "a", "text": "x", "taught": [1]}))))
 
 
 def test_a_document_with_queries_needs_no_text(write: Write) -> None:

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 # 25 ms and take the cores from the encoder. See docs/decisions/0006.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
-from incdsi.documents import Addition, Document, Hit, Query
+from incdsi.documents import Addition, Document, Hit, Query, Taught
 from incdsi.errors import IncDSIError
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 
 if TYPE_CHECKING:
     from incdsi.index import Index
 
-__all__ = ["Addition", "Document", "Hit", "Hyperparameters", "IncDSIError", "Index", "Margins", "Query", "Weights"]
+__all__ = [
+    "Addition",
+    "Document",
+    "Hit",
+    "Hyperparameters",
+    "IncDSIError",
+    "Index",
+    "Margins",
+    "Query",
+    "Taught",
+    "Weights",
+]
 __version__ = "0.1.0"
 
 

@@ -1,4 +1,4 @@
-"""The nouns users meet: Document, Query, Hit, Addition."""
+"""The nouns users meet: Document, Query, Taught, Hit, Addition."""
 
 from __future__ import annotations
 
@@ -75,6 +75,18 @@ class Query:
                 f"query for document {self.document_id!r}: expected a text of at least one character, "
                 f"found {self.text!r}"
             )
+
+
+class Taught(str):
+    """A query that a person said should find its document; a text like any other wherever queries are given.
+
+    `Index.queries` tells them apart, so that a document added again with what it had is taught again.
+
+    >>> Taught("boots that survive a river") == "boots that survive a river"
+    True
+    """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

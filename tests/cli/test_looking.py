@@ -107,6 +107,9 @@ def test_info_counts(run: Run, shop: Path) -> None:
 
 
 def test_an_export_makes_the_same_index(run: Run, shop: Path, encoder: str) -> None:
+    run("teach", "who won", "mountain")
+    assert json.loads(run("get", "mountain", "--json").stdout)["taught"] == ["who won"]
+    assert "taught  who won" in run("get", "mountain").stdout
     run("export", "-o", "out.jsonl")
     run("add", "out.jsonl", "--index", "again", "--encoder", encoder)
     assert run("export", "--index", "again").stdout == Path("out.jsonl").read_text(encoding="utf-8")

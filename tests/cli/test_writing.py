@@ -187,6 +187,7 @@ def test_update_replaces_text_and_keeps_queries(run: Run, shop: Path) -> None:
         "text": "where the river flows",
         "metadata": {},
         "queries": ["is the sea deep"],
+        "taught": [],
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from incdsi.client import AsyncRemoteIndex, RemoteIndex
-from incdsi.documents import Document
+from incdsi.documents import Document, Taught
 from incdsi.errors import (
     DuplicateDocument,
     InvalidInput,
@@ -69,6 +69,17 @@ def test_adding_getting_and_counting(index: Any) -> None:
     assert index.get("d3") == some[3]
     assert index.queries("d0") == asked("d0")
     assert sorted(one.id for one in index.documents()) == ["d0", "d1", "d2", "d3"]
+
+
+def test_a_document_added_again_with_its_queries_is_taught_again(index: Any) -> None:
+    index.add_many(docs(6), asked_for(docs(6)))
+    index.teach("where the bears are", "d4")
+    document, queries = index.get("d4"), index.queries("d4")
+    assert [text for text in queries if isinstance(text, Taught)] == ["where the bears are"]
+    for again in (index.add, index.upsert, lambda document, queries: index.add_many([document], {"d4": queries})):
+        index.delete("d4")
+        again(document, queries)
+        assert [(text, type(text)) for text in index.queries("d4")] == [(text, type(text)) for text in queries]
 
 
 def test_searching(index: Any) -> None:
@@ -243,7 +254,7 @@ def test_the_same_for_asyncio(serve: Serve) -> None:
             await index.teach("the ninth", "d9")
             assert await index.delete("d1") == 1
             assert (await index.get("d0")).text == "new"
-            assert await index.queries("d9") == ["the ninth"]
+            assert [(text, type(text)) for text in await index.queries("d9")] == [("the ninth", Taught)]
             assert await index.contains("d9")
             assert not await index.contains("d1")
             assert await index.count() == 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incdsi import Document, Index
+from incdsi import Document, Index, Taught
 from incdsi.errors import DuplicateDocument, InvalidInput
 from tests.test_demo import WordEncoder
 
@@ -23,10 +23,13 @@ def h1(index: Index) -> float:
 @pytest.mark.parametrize("train", ["none", "frozen"])
 def test_build_fills_an_index_that_opens_again(tmp_path, train):
     encoder = WordEncoder()
-    with Index.build(DOCUMENTS, queries=QUERIES, path=tmp_path / "shop", train=train, encoder=encoder) as built:
+    queries = {**QUERIES, "d1": [Taught("the odd one"), "where is thing1"]}
+    with Index.build(DOCUMENTS, queries=queries, path=tmp_path / "shop", train=train, encoder=encoder) as built:
         assert len(built) == 40
         assert h1(built) >= 0.8
         assert sorted(built.queries("d2")) == sorted(QUERIES["d2"])
+        assert [text for text in built.queries("d1") if isinstance(text, Taught)] == ["the odd one"]
+        assert built.search("the odd one")[0].document_id == "d1"
     with Index.open(tmp_path / "shop", encoder) as opened:
         assert h1(opened) >= 0.8
         opened.add(Document(id="late", text="a penguin"), ["penguin"])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from incdsi.documents import Document
+from incdsi.documents import Document, Taught
 from incdsi.errors import InvalidDocument
 from incdsi.index import Index
 from tests.server.conftest import Start
@@ -37,7 +37,7 @@ def test_a_document_is_added_read_changed_and_deleted(http: httpx2.Client, index
     assert added.headers["etag"] == f'"{index.version}"'
 
     found = http.get("/v1/documents/boots")
-    assert found.json() == {**BOOTS, "queries": ["dry feet"], "version": index.version}
+    assert found.json() == {**BOOTS, "queries": ["dry feet"], "taught": [], "version": index.version}
 
     changed = http.patch("/v1/documents/boots", json={"title": "Old boots"})
     assert (changed.status_code, changed.json()["created"]) == (200, False)
@@ -55,11 +55,30 @@ def test_a_put_of_what_was_read_undoes_a_delete(http: httpx2.Client, index: Inde
     http.post("/v1/teach", json={"query": "survives the rain", "id": "boots"})
     before = http.get("/v1/documents/boots").json()
     http.delete("/v1/documents/boots")
-    body = {name: before[name] for name in ("title", "text", "metadata", "queries")}
+    body = {name: before[name] for name in ("title", "text", "metadata", "queries", "taught")}
+    assert (body["queries"], body["taught"]) == (["dry feet", "survives the rain"], ["survives the rain"])
     again = http.put("/v1/documents/boots", json=body)
     assert (again.status_code, again.json()["created"]) == (201, True)
     after = http.get("/v1/documents/boots").json()
     assert after | {"version": 0} == before | {"version": 0}
+
+
+def test_what_is_sent_as_taught_is_taught_by_every_path(http: httpx2.Client, index: Index) -> None:
+    rows = [{"id": f"d{number}", "text": f"boots for the rain {number}"} for number in range(20)]
+    http.post("/v1/documents", json={"documents": rows})
+    http.post("/v1/documents", json={**BOOTS, "taught": ["zebra one"]})
+    http.post("/v1/documents", json={"documents": [{"id": "many", "text": "tent", "taught": ["zebra two"]}]})
+    http.post("/v1/documents", content=b'{"id": "line", "text": "rope", "taught": ["zebra three"]}', headers=NDJSON)
+    http.put("/v1/documents/put", json={"text": "lamp", "queries": ["a light"], "taught": ["zebra four"]})
+    http.patch("/v1/documents/d7", json={"taught": ["zebra five"]})
+    taught = {"boots": "zebra one", "many": "zebra two", "line": "zebra three", "put": "zebra four", "d7": "zebra five"}
+    for id, query in taught.items():
+        assert http.get(f"/v1/documents/{id}").json()["taught"] == [query]
+        assert [text for text in index.queries(id) if isinstance(text, Taught)] == [query]
+    lines = [json.loads(line) for line in http.get("/v1/documents", params={"queries": True}).text.splitlines()]
+    assert {line["id"]: line["taught"][0] for line in lines if line["taught"]} == taught
+    problem(http.put("/v1/documents/put", json={"text": "lamp", "taught": "zebra"}), 422, "InvalidInput")
+    problem(http.put("/v1/documents/put", json={"text": "lamp", "taught": ["y" * 3000]}), 413, "TooLarge")
 
 
 def test_a_batch_is_added_whole_or_not_at_all(http: httpx2.Client, index: Index) -> None:

@@ -18,6 +18,7 @@ from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, Se
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import stdin_lines
+from incdsi.documents import Taught
 from incdsi.errors import InvalidFile
 from incdsi.evaluation.trec import one_word, run_line, write_lines
 
@@ -86,7 +87,8 @@ def get(
         emit(document_json(document, asked))
     else:
         fields = [("id", document.id), ("title", document.title), *document.metadata.items()]
-        show(table(("", ""), [(name, str(value)) for name, value in [*fields, *(("asked", text) for text in asked)]]))
+        questions = [("taught" if isinstance(text, Taught) else "asked", text) for text in asked]
+        show(table(("", ""), [(name, str(value)) for name, value in [*fields, *questions]]))
         show("", printable(document.text))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from incdsi.documents import Addition, Document, Hit
+from incdsi.documents import Addition, Document, Hit, Taught
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -132,7 +132,9 @@ def document_json(document: Document, queries: Sequence[str] | None = None) -> d
     """A document in the form `add` reads."""
     record: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
     record["metadata"] = dict(document.metadata)
-    return record if queries is None else {**record, "queries": list(queries)}
+    if queries is None:
+        return record
+    return {**record, "queries": list(queries), "taught": [text for text in queries if isinstance(text, Taught)]}
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:

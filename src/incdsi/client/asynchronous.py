@@ -61,7 +61,7 @@ class AsyncRemoteIndex(Remote[I]):
         return await self._send(calls.get(id))
 
     async def queries(self, id: str) -> list[str]:
-        """What people asked for that document, taught queries included."""
+        """What people asked for that document; those that were taught are `Taught`."""
         return await self._send(calls.queries(id))
 
     async def documents(self) -> AsyncIterator[Document]:

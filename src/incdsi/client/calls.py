@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import Addition, Document, Hit
+from incdsi.documents import Addition, Document, Hit, Taught
 from incdsi.errors import InvalidInput, ServerError
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ def get(id: str) -> Call[Document]:
 
 
 def queries(id: str) -> Call[list[str]]:
-    return Call(method="GET", path=_at(id), read=lambda found: list(found["queries"]))
+    return Call(method="GET", path=_at(id), read=_asked)
 
 
 def count() -> Call[int]:
@@ -76,19 +76,19 @@ def info(read: Callable[[Mapping[str, Any]], T]) -> Call[T]:
 def add_many(
     documents: Sequence[Document], asked: Mapping[str, Sequence[str]], if_version: int | None
 ) -> Call[list[Addition]]:
-    body = {"documents": [{"id": one.id, **_fields(one), "queries": _texts(asked, one.id)} for one in documents]}
+    body = {"documents": [{"id": one.id, **_fields(one), **_questions(asked, one.id)} for one in documents]}
     return _write(
         "POST", "/v1/documents", body, if_version, lambda found: [_addition(one) for one in found["additions"]]
     )
 
 
 def update(document: Document, asked: Sequence[str], if_version: int | None) -> Call[Addition]:
-    body = {**_fields(document), "queries": _texts({document.id: asked}, document.id)}
+    body = {**_fields(document), **_questions({document.id: asked}, document.id)}
     return _write("PATCH", _at(document.id), body, if_version, _addition)
 
 
 def upsert(document: Document, asked: Sequence[str], if_version: int | None) -> Call[Addition]:
-    body = {**_fields(document), "queries": _texts({document.id: asked}, document.id)}
+    body = {**_fields(document), **_questions({document.id: asked}, document.id)}
     return _write("PUT", _at(document.id), body, if_version, _addition)
 
 
@@ -151,11 +151,17 @@ def _fields(document: Document) -> dict[str, Any]:
     return {"title": document.title, "text": document.text, "metadata": dict(document.metadata)}
 
 
-def _texts(asked: Mapping[str, Sequence[str]], id: str) -> list[str]:
+def _questions(asked: Mapping[str, Sequence[str]], id: str) -> dict[str, list[str]]:
     texts = asked.get(id, ())
     if not isinstance(texts, Sequence) or isinstance(texts, str):
         raise InvalidInput(f"document {id!r}: expected its queries as a list of texts, found {texts!r:.80}")
-    return list(texts)
+    taught: list[str] = [text for text in texts if isinstance(text, Taught)]
+    return {"queries": list(texts)} | ({"taught": taught} if taught else {})  # an older server knows none
+
+
+def _asked(found: Mapping[str, Any]) -> list[str]:
+    taught = set(found.get("taught", ()))
+    return [Taught(text) if text in taught else text for text in found["queries"]]
 
 
 def _plain(where: object) -> object:

@@ -64,7 +64,7 @@ class RemoteIndex(Remote[I]):
         return self._send(calls.get(id))
 
     def queries(self, id: str) -> list[str]:
-        """What people asked for that document, taught queries included."""
+        """What people asked for that document; those that were taught are `Taught`."""
         return self._send(calls.queries(id))
 
     def documents(self) -> Iterator[Document]:

@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from incdsi.documents import LONGEST_ID, Document
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.documents import LONGEST_ID, Document, Taught
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.index.placing import Draft, Stopwatch
 from incdsi.store import Record, StoredQuery
@@ -18,6 +21,15 @@ from incdsi.text.queries import distinct, drop_shared, fold
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out
 PORTION = 128  # documents encoded at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """A query before it is embedded."""
+
+    text: str
+    generated: bool = False
+    held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,18 +55,13 @@ class Drafter:
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
         """A stored document with another text: what people asked is kept, what was generated is made anew."""
-        old = [query.text for query in record.queries if not query.generated and not query.taught]
         held_out = {query.text for query in record.queries if query.held_out}
-        taught = tuple(query for query in record.queries if query.taught)
-        known = {fold(query.text) for query in taught}
         with watch.step("generate"):
-            made = generate_all([document], self.generator)[document.id]
-            generated = [text for text in made if fold(text) not in known]
-            others = [text for text in distinct([*old, *natural]) if fold(text) not in known]
-            asked = self._asked(document, others, generated, held_out)
+            generated = generate_all([document], self.generator)[document.id]
+            asked = self._asked(document, distinct([*asked_of(record), *natural]), generated, held_out)
         with watch.step("encode"):
             (draft,) = self._encoded([document], [asked])
-        return replace(draft, row=record.row, queries=(*draft.queries, *taught))
+        return replace(draft, row=record.row)
 
     def attached(
         self, records: Sequence[Record], natural: Mapping[str, Sequence[str]], watch: Stopwatch
@@ -67,28 +74,28 @@ class Drafter:
         with watch.step("encode"):
             vectors = iter(self.encoder.encode([text for some in new for text in some]))
         return [
-            self._joined(record, [StoredQuery(text=text, embedding=next(vectors)) for text in some])
+            self._joined(record, [_stored(_Text(text=text), next(vectors)) for text in some])
             for record, some in zip(records, new, strict=True)
             if some
         ]
 
     def _joined(self, record: Record, new: Sequence[StoredQuery]) -> Draft:
-        """A person's query takes the place of the same one generated."""
-        asked = [query for query in record.queries if not query.generated and not query.taught] + list(new)
+        """A person's query takes the place of the same one generated, a taught one that of the same one asked."""
+        known = {fold(query.text) for query in new}
+        both = [query for query in record.queries if fold(query.text) not in known] + list(new)
+        asked = [query for query in both if not query.generated and not query.taught]
         if self.hold_out and not any(query.held_out for query in asked):
             apart = _held_out(record.document.id, [query.text for query in asked])
             asked = [replace(query, held_out=query.text in apart) for query in asked]
-        known = {fold(query.text) for query in new}
-        others = [query for query in record.queries if query.taught or query.generated]
-        kept = [query for query in others if query.taught or fold(query.text) not in known]
-        return replace(Draft.of(record), queries=(*asked, *kept))
+        others = [query for query in both if query.taught or query.generated]
+        return replace(Draft.of(record), queries=(*asked, *others))
 
     def taught(self, record: Record, query: str, watch: Stopwatch) -> Draft:
         """A stored document with one more query, which is never held out."""
         with watch.step("encode"):
-            embedding = self.encoder.encode([query])[0]
+            new = _stored(_Text(text=Taught(query)), self.encoder.encode([query])[0])
         others = tuple(old for old in record.queries if fold(old.text) != fold(query))
-        return replace(Draft.of(record), queries=(*others, StoredQuery(text=query, embedding=embedding, taught=True)))
+        return replace(Draft.of(record), queries=(*others, new))
 
     def _asked(
         self,
@@ -96,28 +103,27 @@ class Drafter:
         natural: Sequence[str],
         generated: Sequence[str],
         held_out: Iterable[str] | None = None,
-    ) -> list[tuple[str, bool, bool]]:
-        """(text, generated, held out) of each query."""
+    ) -> list[_Text]:
+        """What people asked, what was generated and nobody asked, what was taught."""
+        asked = [text for text in natural if not isinstance(text, Taught)]
         if held_out is None:
-            held_out = _held_out(document.id, natural) if self.hold_out else ()
-        kept = {fold(text) for text in natural}
-        apart = set(held_out)
-        return [(text, False, text in apart) for text in natural] + [
-            (text, True, False) for text in generated if fold(text) not in kept
+            held_out = _held_out(document.id, asked) if self.hold_out else ()
+        known, apart = {fold(text) for text in natural}, set(held_out)
+        return [
+            *(_Text(text=text, held_out=text in apart) for text in asked),
+            *(_Text(text=text, generated=True) for text in generated if fold(text) not in known),
+            *(_Text(text=text) for text in taught_among(natural)),
         ]
 
-    def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[tuple[str, bool, bool]]]) -> list[Draft]:
-        texts = [document.content for document in documents] + [text for some in asked for text, _, _ in some]
+    def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[_Text]]) -> list[Draft]:
+        texts = [document.content for document in documents] + [one.text for some in asked for one in some]
         vectors = iter(self.encoder.encode(texts))
         anchors = [next(vectors) for _ in documents]
         return [
             Draft(
                 document=document,
                 embedding=anchor,
-                queries=tuple(
-                    StoredQuery(text=text, embedding=next(vectors), generated=generated, held_out=held_out)
-                    for text, generated, held_out in some
-                ),
+                queries=tuple(_stored(one, next(vectors)) for one in some),
             )
             for document, anchor, some in zip(documents, anchors, asked, strict=True)
         ]
@@ -156,10 +162,28 @@ def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[
             utf8(text, f"a query of document {id!r}")
 
 
+def asked_of(record: Record) -> list[str]:
+    """What people asked for a stored document, and taught it."""
+    return [Taught(one.text) if one.taught else one.text for one in record.queries if not one.generated]
+
+
+def taught_among(texts: Iterable[str]) -> list[Taught]:
+    """Those of these queries that were taught."""
+    return [text for text in texts if isinstance(text, Taught)]
+
+
+def _stored(one: _Text, embedding: NDArray[np.float32]) -> StoredQuery:
+    taught = isinstance(one.text, Taught)
+    return StoredQuery(
+        text=str(one.text), embedding=embedding, generated=one.generated, taught=taught, held_out=one.held_out
+    )
+
+
 def _unknown(record: Record, natural: Sequence[str]) -> list[str]:
-    """What people did not ask before."""
-    known = {fold(query.text) for query in record.queries if not query.generated}
-    return [text for text in distinct(natural) if fold(text) not in known]
+    """What people did not ask before, or did not teach."""
+    asked = {fold(query.text) for query in record.queries if not query.generated}
+    taught = {fold(query.text) for query in record.queries if query.taught}
+    return [text for text in distinct(natural) if fold(text) not in (taught if isinstance(text, Taught) else asked)]
 
 
 def _is_query(text: object) -> bool:

@@ -19,10 +19,10 @@ from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConfli
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
-from incdsi.index.drafting import Drafter, reencoded, require_new, require_sound
+from incdsi.index.drafting import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
 from incdsi.index.info import Info
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placing import Stopwatch
+from incdsi.index.placing import Stopwatch, portions
 from incdsi.index.serving import Serving, opened_encoder, stored_settings
 from incdsi.index.settings import KEY, Method, Settings
 from incdsi.index.tuning import Tuning
@@ -128,6 +128,7 @@ class Index:
                     writer = index._writer()
                     writer.take_over(taken_over(batch, asked, model))
                     index._held_out += writer.held_out
+                index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
             else:
                 index.add_many(batch, asked, progress=progress)
         except BaseException:
@@ -196,8 +197,8 @@ class Index:
         return self._store.get(id).document
 
     def queries(self, id: str) -> list[str]:
-        """What people asked for that document, taught queries included."""
-        return _asked(self._store.get(id))
+        """What people asked for that document; those that were taught are `Taught`."""
+        return asked_of(self._store.get(id))
 
     def documents(self) -> Iterator[Document]:
         """All documents, as of now, in the order of their last change."""
@@ -207,7 +208,7 @@ class Index:
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
         """The same, each with what people asked for it then."""
         for record in self._store.changes(0).upserts:
-            yield record.document, _asked(record)
+            yield record.document, asked_of(record)
 
     def search(
         self,
@@ -284,13 +285,16 @@ class Index:
         on with another total, and `last_tuning` says what it chose.
         """
         batch, asked = list(documents), dict(queries or {})
-        portion = max(1, len(batch)) if whole else BATCH
         additions: list[Addition] = []
+
+        def is_taught(document: Document) -> bool:
+            return bool(taught_among(asked.get(document.id, ())))
+
         with self._changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
-            for start in range(0, len(batch), portion):
+            for portion in [batch] if whole and batch else portions(batch, is_taught, BATCH):
                 writer = self._writer()
-                additions += writer.add(batch[start : start + portion], asked)
+                additions += writer.add(portion, asked)
                 self._held_out += writer.held_out
                 if progress is not None:
                     progress(len(additions), len(batch))
@@ -603,10 +607,6 @@ class Index:
 
     def _write_base(self) -> None:
         self._store.write_base(self._live.to_arrays(), self._live.sequence)
-
-
-def _asked(record: Record) -> list[str]:
-    return [query.text for query in record.queries if not query.generated]
 
 
 def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
 
 Floats = NDArray[np.float32]
+T = TypeVar("T")
 MOST_LEAD = 8.0
 ROUNDS = 20
 MOST_PRESERVED = 64  # queries of one document that others must leave it: the hardest won, and all it was taught
@@ -72,6 +74,11 @@ class Others:
     rows: frozenset[int]
     places: frozenset[int]
 
+    def counted_from(self, first: int) -> Others:
+        """With places counted from the `first` of a part; a row below 0 is the place of one before it."""
+        places = {*(first + place for place in self.places), *(~row for row in self.rows if row < 0)}
+        return Others(rows=frozenset(row for row in self.rows if row > 0), places=frozenset(places))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placed:
@@ -86,6 +93,11 @@ class Placed:
     margin: float
     constrainers: Others
     threatened: Others
+
+    def counted_from(self, first: int) -> Placed:
+        """The same as part of a larger batch."""
+        others = self.constrainers.counted_from(first), self.threatened.counted_from(first)
+        return replace(self, constrainers=others[0], threatened=others[1])
 
     def knowing(self, batch: Sequence[int]) -> Record:
         """The record with the rows of those that constrained it; `batch` are the rows of its batch."""
@@ -152,6 +164,45 @@ def place_alone(live: Live, draft: Draft, settings: Settings, *, watch: Stopwatc
         if all(query.preserved for query in placed.record.queries if query.taught):
             return placed
     return first or placed
+
+
+def place_in_order(
+    live: Live, drafts: Sequence[Draft], settings: Settings, *, watch: Stopwatch | None = None
+) -> list[Placed]:
+    """Solve for a portion of `portions`; one that is alone may be live already."""
+    if len(drafts) == 1:
+        return [place_alone(live, drafts[0], settings, watch=watch)]
+    return place(live, drafts, settings, watch=watch)
+
+
+def place_many(
+    live: Live, drafts: Sequence[Draft], settings: Settings, *, watch: Stopwatch | None = None
+) -> list[Placed]:
+    """Solve for new drafts in order, each as if those before it were live; those that were taught something win it."""
+    parts = list(portions(drafts, lambda draft: draft.taught, len(drafts)))
+    if len(parts) == 1:
+        return place_in_order(live, drafts, settings, watch=watch)
+    beside, placed = live.compacted(), list[Placed]()
+    for part in parts:
+        first = len(placed)
+        placed += [one.counted_from(first) for one in place_in_order(beside, part, settings, watch=watch)]
+        beside.put([replace(placed[place].record, row=~place) for place in range(first, len(placed))])
+    return placed
+
+
+def portions(items: Sequence[T], is_taught: Callable[[T], bool], most: int) -> Iterator[list[T]]:
+    """At most so many at a time, in order; one that was taught is alone, because it may need several tries."""
+    portion: list[T] = []
+    for item in items:
+        if portion and (is_taught(item) or len(portion) == most):
+            yield portion
+            portion = []
+        portion.append(item)
+        if is_taught(item):
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 def _loosened(how: Hyperparameters, by: float) -> Hyperparameters:

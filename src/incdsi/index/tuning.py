@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.live import Live, Preserve
-from incdsi.index.placing import Draft, place, place_alone
+from incdsi.index.placing import Draft, place_in_order, portions
 from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
 from incdsi.index.settings import Settings, hyperparameters_from
 from incdsi.store import Record
@@ -85,34 +85,17 @@ def sweep(
     it too.
     """
     placed: list[Record] = []
-    for drafts in _batches([Draft.of(record) for record in records]):
+    for drafts in portions([Draft.of(record) for record in records], lambda draft: draft.taught, BATCH):
         rows = [draft.row for draft in drafts]
-        if len(drafts) == 1:
-            results = [place_alone(live, drafts[0], settings)]
-        else:
+        if len(drafts) > 1:
             live.remove([row for row in rows if row in live])
-            results = place(live, drafts, settings)
+        results = place_in_order(live, drafts, settings)
         batch = [result.knowing(rows) for result in results]
         live.put(batch)
         placed += batch
         if progress is not None:
             progress(len(batch))
     return placed
-
-
-def _batches(drafts: Sequence[Draft]) -> Iterator[list[Draft]]:
-    """Portions in order; one that was taught something is alone, because it may need several tries."""
-    batch: list[Draft] = []
-    for draft in drafts:
-        if batch and (draft.taught or len(batch) == BATCH):
-            yield batch
-            batch = []
-        batch.append(draft)
-        if draft.taught:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def best_weights(

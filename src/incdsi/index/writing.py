@@ -10,7 +10,7 @@ from incdsi.documents import Addition, Document
 from incdsi.index.drafting import Drafter
 from incdsi.index.insisting import insisted
 from incdsi.index.live import Live
-from incdsi.index.placing import Draft, Placed, Stopwatch, place, place_alone
+from incdsi.index.placing import Draft, Placed, Stopwatch, place_alone, place_many
 from incdsi.index.settings import Settings
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
@@ -40,7 +40,7 @@ class Writer:
         """Add a portion in one transaction."""
         watch = Stopwatch()
         drafts = self.drafter.drafts(documents, queries, watch)
-        placed = place(self.live, drafts, self.settings, watch=watch)
+        placed = place_many(self.live, drafts, self.settings, watch=watch)
         with watch.step("commit"), self.store.transaction() as tx:
             records = _inserted(tx, placed)
             self._acknowledge(tx, lambda: self._additions(placed, records, watch))

@@ -10,20 +10,24 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from incdsi.documents import Document, MetadataValue, Query
+from incdsi.documents import Document, MetadataValue, Query, Taught
 
 OWN = ("id", "_id", "title", "text", "queries", "metadata")
 
 
 def document_from(row: Mapping[str, Any]) -> tuple[Document, list[str]]:
-    """A document and its inline queries; what else the row has becomes metadata."""
+    """A document and its inline queries; what else the row has becomes metadata.
+
+    Those in a list `taught` are `Taught`; another value of that name is metadata.
+    """
     document = Document(
         id=_identity(row, ("id", "_id"), "id"),
         title=_text(row, "title"),
         text=_text(row, "text"),
         metadata=_metadata(row),
     )
-    queries = _queries(row.get("queries"))
+    taught = [Taught(text) for text in _queries(row["taught"], "taught")] if isinstance(row.get("taught"), list) else []
+    queries = [*_queries(row.get("queries"), "queries"), *taught]
     if not document.content and not queries:
         raise ValueError(f"expected document {document.id!r} to have a text, a title or queries, found none of them")
     return document, queries
@@ -73,7 +77,7 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
         given = _parsed("metadata", given)
     if not isinstance(given, Mapping):
         raise ValueError(f"expected metadata to be an object, found {type(given).__name__}")
-    extra = {name: value for name, value in row.items() if name not in OWN}
+    extra = {name: value for name, value in row.items() if not _is_own(row, name)}
     if twice := extra.keys() & given.keys():
         raise ValueError(f"{min(twice)!r} stands both in metadata and beside it; keep one")
     metadata: dict[str, MetadataValue] = {**extra, **given}
@@ -86,14 +90,19 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
     return metadata
 
 
-def _queries(value: Any) -> list[str]:
+def _is_own(row: Mapping[str, Any], name: str) -> bool:
+    """Whether it is one of the fields that are no metadata."""
+    return name in OWN or (name == "taught" and isinstance(row[name], list))
+
+
+def _queries(value: Any, name: str) -> list[str]:
     if isinstance(value, str):  # a CSV cell
-        value = _parsed("queries", value) if value.strip() else []
+        value = _parsed(name, value) if value.strip() else []
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"expected queries to be a list of strings, found {_shown(value)}")
-    return [require_text(text, "queries") for text in value if text.strip()]
+        raise ValueError(f"expected {name} to be a list of strings, found {_shown(value)}")
+    return [require_text(text, name) for text in value if text.strip()]
 
 
 def _parsed(name: str, cell: str) -> Any:

@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from starlette.concurrency import iterate_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 
-from incdsi.documents import LONGEST_ID, Addition, Document
+from incdsi.documents import LONGEST_ID, Addition, Document, Taught
 from incdsi.errors import DuplicateDocument, InvalidInput, Overloaded, UnknownDocument
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
@@ -31,6 +31,7 @@ DocumentId = Annotated[
 ]
 PATH = "/v1/documents/{id:anything}"
 IN_MEMORY = 8 << 20  # bytes of an answer; what is longer waits on the disk to be sent
+QUESTIONS = {"queries", "taught"}  # fields of a request that are not the document's
 PIECE = 1 << 16  # bytes sent at a time
 
 
@@ -92,7 +93,7 @@ async def get(request: Request, id: DocumentId) -> Response:
     def read() -> Reply:
         index, version = service.index, service.index.version
         document, queries = index.get(id), index.queries(id)
-        found = DocumentWithQueries(**fields(document), queries=queries, version=version)
+        found = DocumentWithQueries(**fields(document), **questions(queries), version=version)
         return reply(found, version)
 
     return response(await service.reading(read))
@@ -109,7 +110,7 @@ async def upsert(request: Request, id: DocumentId) -> Response:
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DocumentBody)
-    document, queries = Document(id=id, **given.model_dump(exclude={"queries"})), list(given.queries)
+    document, queries = Document(id=id, **given.model_dump(exclude=QUESTIONS)), given.asked()
     service.check_queries(queries)
     if_version, if_there = bodies.version_asked(request), bodies.existence_asked(request)
 
@@ -138,13 +139,14 @@ async def update(request: Request, id: DocumentId) -> Response:
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DocumentPatch)
-    service.check_queries(given.queries)
-    new = given.model_dump(exclude={"queries"}, exclude_none=True)
+    queries = given.asked()
+    service.check_queries(queries)
+    new = given.model_dump(exclude=QUESTIONS, exclude_none=True)
     if_version = bodies.version_asked(request)
 
     def change(index: Index) -> list[Addition]:
         document = Document(**{**fields(index.get(id)), **new})
-        return [index.update(document, given.queries, if_version=if_version)]
+        return [index.update(document, queries, if_version=if_version)]
 
     return await service.once(request, content, lambda kept: Write(act=change, kept=kept), _changed)
 
@@ -186,9 +188,9 @@ def checked(found: Sequence[DocumentIn], service: Service) -> tuple[list[Documen
     """Documents and queries as the index takes them; refused when they are too many or too long."""
     service.check_batch(len(found))
     for one in found:
-        service.check_queries(one.queries)
+        service.check_queries(one.asked())
     documents = [Document(id=one.id, title=one.title, text=one.text, metadata=one.metadata) for one in found]
-    return documents, {one.id: list(one.queries) for one in found if one.queries}
+    return documents, {one.id: asked for one in found if (asked := one.asked())}
 
 
 def fields(document: Document) -> dict[str, Any]:
@@ -199,6 +201,11 @@ def fields(document: Document) -> dict[str, Any]:
         "text": document.text,
         "metadata": dict(document.metadata),
     }
+
+
+def questions(queries: Sequence[str]) -> dict[str, Any]:
+    """What people asked, and which of it was taught, plain."""
+    return {"queries": list(queries), "taught": [text for text in queries if isinstance(text, Taught)]}
 
 
 def addition_out(addition: Addition) -> AdditionOut:
@@ -285,5 +292,5 @@ def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:
     for document, asked in index.with_queries():
         found = DocumentOut(**fields(document)).model_dump()
         if with_queries:
-            found["queries"] = asked
+            found |= questions(asked)
         yield to_json(found) + b"\n"

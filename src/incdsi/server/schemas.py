@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from incdsi import documents
 from incdsi.documents import LONGEST_ID
 
 MetadataValue = StrictBool | StrictInt | StrictFloat | StrictStr | None
@@ -32,13 +33,23 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class DocumentBody(Asked):
+class WithQueries(Asked):
+    """What people asked, and which of it, or what else, was taught."""
+
+    queries: Queries = []
+    taught: Queries = []
+
+    def asked(self) -> list[str]:
+        """As the index takes them."""
+        return [*self.queries, *map(documents.Taught, self.taught)]
+
+
+class DocumentBody(WithQueries):
     """A document without its id, which is in the path."""
 
     text: Annotated[str, Field(examples=["Waterproof boots."])]
     title: Annotated[str, Field(examples=["Boots"])] = ""
     metadata: Metadata = {}
-    queries: Queries = []
 
 
 class DocumentIn(DocumentBody):
@@ -53,13 +64,12 @@ class DocumentsIn(Asked):
     documents: Annotated[list[DocumentIn], Field(min_length=1)]
 
 
-class DocumentPatch(Asked):
-    """What to replace in a document; what is not named stays; `queries` come on top of those it has."""
+class DocumentPatch(WithQueries):
+    """What to replace in a document; what is not named stays; queries come on top of those it has."""
 
     text: str | None = None
     title: str | None = None
     metadata: Metadata | None = None
-    queries: Queries = []
 
 
 class DeleteRequest(Asked):
@@ -100,6 +110,7 @@ class DocumentWithQueries(DocumentOut):
     """A document with the queries people asked and taught; a PUT of all this brings it back after a delete."""
 
     queries: list[str]
+    taught: list[str]
     version: int
 
 

@@ -86,14 +86,15 @@ async def _taken(request: Request, service: Service, tally: Tally) -> Refused | 
 def _line(content: bytes, number: int, service: Service, tally: Tally) -> Line | None:
     try:
         found = bodies.parsed(content, DocumentIn)
-        service.check_queries(found.queries)
+        queries = found.asked()
+        service.check_queries(queries)
         document = Document(id=found.id, title=found.title, text=found.text, metadata=found.metadata)
     except Refused as error:
         tally.refuse(number, _id_of(content), error.error)
     except IncDSIError as error:
         tally.refuse(number, _id_of(content), error)
     else:
-        return Line(number=number, document=document, queries=found.queries)
+        return Line(number=number, document=document, queries=queries)
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.documents import Taught
 from incdsi.errors import InvalidInput
 
 
@@ -25,11 +26,17 @@ def drop_shared(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Texts with whitespace folded, the empty ones and the repetitions left out, in their order."""
+    """Texts with whitespace folded, the empty ones and the repetitions left out, in their order.
+
+    Of repetitions the first is kept, or the first that was taught.
+    """
     kept: dict[str, str] = {}
     for text in texts:
         if key := fold(text):
-            kept.setdefault(key, " ".join(text.split()))
+            folded = " ".join(text.split())
+            if isinstance(text, Taught) and not isinstance(kept.get(key), Taught):
+                kept[key] = Taught(folded)
+            kept.setdefault(key, folded)
     return list(kept.values())
 
 

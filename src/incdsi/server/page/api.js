@@ -80,8 +80,8 @@ export const add = async (document, onceKey) => {
   const { additions, milliseconds } = await request("POST", "v1/documents", { body: document, onceKey });
   return { ...additions[0], milliseconds };
 };
-/** Bring a document back as it was read, its queries too. */
-export const restore = ({ id, title, text, metadata, queries }) => request("PUT", documentPath(id), { body: { title, text, metadata, queries } });
+/** Bring a document back as it was read, with what was asked and taught. */
+export const restore = ({ id, title, text, metadata, queries, taught }) => request("PUT", documentPath(id), { body: { title, text, metadata, queries, taught } });
 /** Change a document; refused with 412 when the index is not at `version` any more. */
 export const change = (id, body, version) => request("PATCH", documentPath(id), { body, headers: version === undefined ? {} : { "If-Match": `"${version}"` } });
 export const remove = (id) => request("DELETE", documentPath(id));
