@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from store_samples import content, contents, sample
 
-from incdsi.errors import CorruptStore, DiskFull, InvalidInput
+from incdsi.errors import CorruptStore, DiskFull, IndexLocked, InvalidInput
 from incdsi.store import Store
 
 
@@ -158,6 +158,22 @@ os._exit(0)
         Store.open(view, writer=False)
     with Store.open(tmp_path / "shop", writer=False) as store:
         assert contents(store) == {"a": content(sample("a"))}
+
+
+def test_what_is_read_in_a_read_only_folder_is_of_one_moment_or_refused(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "shop", {}) as store, store.transaction() as tx:
+        for number in range(100):
+            tx.insert(sample(f"d{number}"))
+    with read_only(tmp_path / "shop") as view, Store.open(view, writer=False) as reader:
+        reading = reader.changes(0).upserts
+        found = [next(reading)]
+        with Store.open(tmp_path / "shop", writer=True) as elsewhere, elsewhere.transaction() as tx:
+            for number in range(100):
+                tx.replace(f"d{number}", sample(f"d{number}", 1))
+        with pytest.raises(IndexLocked, match="changed by another process while it was read; try again"):
+            found.extend(reading)
+        assert {record.document.metadata["revision"] for record in found} == {0}
+        assert contents(reader) == {f"d{number}": content(sample(f"d{number}", 1)) for number in range(100)}
 
 
 def full_store(path: Path) -> bytes:

@@ -117,10 +117,20 @@ class Readers:
         """A connection of one's own for the length of the block."""
         reader = self.take()
         try:
-            with clear_errors(self._file):
+            with clear_errors(self._file), self.undisturbed(reader):
                 yield reader.connection
         finally:
             self.give(reader)
+
+    @contextlib.contextmanager
+    def undisturbed(self, reader: Reader) -> Iterator[None]:
+        """Refuses what was read by an immutable connection while somebody else changed the file."""
+        try:
+            yield
+        except apsw.Error as error:
+            self._require_unchanged(reader, error)
+            raise
+        self._require_unchanged(reader, None)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[apsw.Connection]:
@@ -200,6 +210,10 @@ class Readers:
         connection.pragma("cell_size_check", True)
         connection.pragma("schema_version")  # the first read, where what cannot be opened shows
         return connection
+
+    def _require_unchanged(self, reader: Reader, cause: apsw.Error | None) -> None:
+        if reader.seal and not reader.seal[-1] and reader.seal[:-1] != self.seal()[:-1]:
+            raise IndexLocked(f"{self._file} was changed by another process while it was read; try again") from cause
 
     def _has_wal(self) -> bool:
         # An immutable connection would not see what is in the log: never take one beside it.

@@ -71,7 +71,7 @@ class Upserts(Iterator[Record]):
         if self._reader is None:
             raise StopIteration
         try:
-            with clear_errors(self._file):
+            with clear_errors(self._file), self._readers.undisturbed(self._reader):
                 columns = next(self._cursor, None)
             if columns is not None:
                 return decoded(self._file, columns)
