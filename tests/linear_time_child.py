@@ -29,8 +29,8 @@ from incdsi.text.generators.spans import WINDOW, WINDOWS
 from incdsi.text.queries import distinct
 
 PACKAGE = Path(__file__).parent.parent / "src" / "incdsi"
-SIZE = 300_000
-SECONDS = 10
+SIZE = 150_000
+SECONDS = 4
 SPACES = (("", " ", "x"), ("x", " \n", "x"), ("", "\t ", ""))
 
 # For each pattern texts that come near a match at many places: a beginning, what is repeated, an end.
