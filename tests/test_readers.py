@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from incdsi.documents import Document, Query, Taught
+from incdsi.documents import Document, MetadataValue, Query, Taught
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile, UnknownDocument
-from incdsi.readers import group_queries, read_documents, read_queries, rows
+from incdsi.readers import group_queries, numbers, read_documents, read_queries, rows
 
-BOOTS = Document(id="boots", title="Boots 🥾", text="They survive\na river.", metadata={"lang": "en", "price": "9"})
+BOOTS = Document(id="boots", title="Boots 🥾", text="They survive\na river.", metadata={"lang": "en", "price": 9})
 PLAIN = Document(id="plain", text="Nothing else.")
 
 Write = Callable[[str, str | bytes], Path]
@@ -47,7 +48,7 @@ JSONL = lines(
         "title": "Boots 🥾",
         "text": BOOTS.text,
         "lang": "en",
-        "price": "9",
+        "price": 9,
         "queries": ["wet feet"],
     },
     {"_id": "plain", "text": "Nothing else.", "title": None, "metadata": {}},
@@ -75,7 +76,7 @@ def test_every_table_gives_the_same_documents_and_queries(write: Write, name: st
     found = list(read_documents(write(name, content)))
     assert found[0] == (BOOTS, ["wet feet"])
     assert (found[1][0].id, found[1][0].title, found[1][0].text, found[1][1]) == ("plain", "", "Nothing else.", [])
-    assert {value for value in found[1][0].metadata.values() if value} == set()
+    assert found[1][0].metadata == {}
 
 
 def test_a_tab_ends_a_cell_and_a_line_end_a_row_whatever_the_quotes(write: Write) -> None:
@@ -91,6 +92,96 @@ def test_a_row_of_several_lines_is_named_by_its_first(write: Write) -> None:
     refused: list[IncDSIError] = []
     assert len(list(read_documents(write("d.csv", content), on_error=refused.append))) == 1
     assert [str(error).partition("d.csv:")[2][:2] for error in refused] == ["3:", "5:"]
+
+
+NUMBERS = {
+    "whole": (["7", "-3", "0"], [7, -3, 0]),
+    "shortest": (["9.5", "12", "-0.25", "1e-07"], [9.5, 12, -0.25, 1e-07]),
+    "as many decimals in each": (["19.90", "5.00", "-0.10", "7"], [19.9, 5.0, -0.1, 7]),
+    "with gaps": (["1", "", "3"], [1, None, 3]),
+    "64 bits": (["9223372036854775807", "-9223372036854775808"], [2**63 - 1, -(2**63)]),
+}
+TEXTS = {
+    "one word": ["1", "2", "n/a"],
+    "a leading zero": ["007", "12"],
+    "decimals that differ": ["1.10", "1.9"],
+    "an exponent": ["1e5", "1"],
+    "a plus": ["+1", "2"],
+    "a space": [" 1", "2"],
+    "twenty digits": ["12345678901234567890", "1"],
+    "sixteen digits after the point": ["0.1234567890123456789", "1"],
+    "no number": ["nan", "inf", "-inf"],
+    "beyond a float": ["1e999", "1"],
+    "minus zero": ["-0", "1"],
+    "another script": ["１２", "1"],
+    "an underscore": ["1_000", "1"],
+    "true and false": ["true", "false"],
+    "a point without digits": ["1.", ".5"],
+    "many digits": ["1" * 5000, "1"],
+    "a comma": ["1,5", "2,0"],
+}
+
+
+def column(write: Write, cells: list[str], ending: str = "csv") -> list[MetadataValue]:
+    quoted = [f'"{cell}"' if ending == "csv" else cell for cell in cells]
+    comma = "," if ending == "csv" else "\t"
+    rows = "".join(f"d{place}{comma}x{comma}{cell}\n" for place, cell in enumerate(quoted))
+    path = write(f"d.{ending}", f"id{comma}text{comma}n\n{rows}")
+    return [document.metadata.get("n") for document, _ in read_documents(path)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_column_of_numbers_is_read_as_numbers(write: Write, kind: str, ending: str) -> None:
+    cells, expected = NUMBERS[kind]
+    found = column(write, cells, ending)
+    assert [(value, type(value)) for value in found] == [(value, type(value)) for value in expected]
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_column_that_would_not_print_back_stays_text(write: Write, kind: str) -> None:
+    assert column(write, TEXTS[kind]) == TEXTS[kind]
+
+
+def test_an_empty_cell_is_left_out_and_an_empty_column_has_no_kind(write: Write) -> None:
+    found = list(read_documents(write("d.csv", "id,text,n,s,e\na,x,1,one,\nb,y,,,\n")))
+    assert [dict(document.metadata) for document, _ in found] == [{"n": 1, "s": "one"}, {}]
+
+
+def test_a_documents_own_columns_stay_text(write: Write) -> None:
+    ((document, _),) = read_documents(write("d.csv", "id,title,text\n7,1984,12\n"))
+    assert (document.id, document.title, document.text) == ("7", "1984", "12")
+
+
+def test_a_bad_row_has_no_say_in_what_a_column_is(write: Write) -> None:
+    path = write("d.csv", "id,text,n\na,x,1\nb,y,word,too many\nc,z,3\n")
+    found = [document.metadata["n"] for document, _ in read_documents(path, on_error=lambda error: None)]
+    assert found == [1, 3]
+
+
+def test_a_table_that_changes_between_the_two_readings_is_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write("d.csv", "id,text,n\na,x,1\n")
+    reading = read_documents(path)
+    known = numbers.number_columns(path)
+    monkeypatch.setattr(numbers, "number_columns", lambda source: known)
+    path.write_text("id,text,n\na,x,word\n")
+    with pytest.raises(InvalidFile, match=r"d\.csv:2: column 'n' held numbers a moment ago and now 'word'"):
+        list(reading)
+
+
+def test_a_pipe_called_csv_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "d.csv")
+    with pytest.raises(InvalidFile, match=r"d\.csv: a table is read twice, so it must be a file"):
+        list(read_documents(tmp_path / "d.csv"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@given(cells=st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1), min_size=1))
+def test_numbers_as_python_prints_them_come_back_equal(write: Write, cells: list[float | int]) -> None:
+    found = column(write, [str(cell) for cell in cells])
+    assert [(value, type(value)) for value in found] == [(cell, type(cell)) for cell in cells]
 
 
 def test_standard_input_is_jsonl(monkeypatch: pytest.MonkeyPatch) -> None:

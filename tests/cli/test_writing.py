@@ -240,3 +240,11 @@ def test_a_taught_query_finds_its_document(run: Run, shop: Path) -> None:
     assert json.loads(run("teach", "dry feet", "boots", "--json").stdout)["id"] == "boots"
     assert "found none" in run("teach", "x", "ghost", code=1).stderr
     assert "at least one character" in run("teach", " ", "boots", code=1).stderr
+
+
+@pytest.mark.parametrize(("ending", "comma"), [("csv", ","), ("tsv", "\t")])
+def test_a_price_in_a_table_can_be_compared(run: Run, encoder: str, ending: str, comma: str) -> None:
+    rows = [("id", "text", "price"), ("boots", "hiking boots", "99.50"), ("tent", "a tent", "250.00"), ("map", "x", "")]
+    run("add", write(f"docs.{ending}", [comma.join(row) + "\n" for row in rows]), "--encoder", encoder)
+    found = json.loads(run("search", "boots", "--where", '{"price": {"lt": 100}}', "--json").stdout)["hits"]
+    assert [(hit["id"], hit["metadata"]) for hit in found] == [("boots", {"price": 99.5})]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile
-from incdsi.readers import beir, folder
+from incdsi.readers import beir, folder, numbers
 from incdsi.readers.fields import document_from
-from incdsi.readers.rows import OnError, read_rows, report
+from incdsi.readers.rows import OnError, is_table, read_rows, report
 
 Read = tuple[Document, list[str]]
 Placed = tuple[str, Read | IncDSIError]  # where it stands, and what stands there
@@ -18,8 +18,8 @@ Placed = tuple[str, Read | IncDSIError]  # where it stands, and what stands ther
 def read_documents(source: str | Path, *, on_error: OnError | None = None) -> Iterator[Read]:
     """Documents with their inline queries, in the order of the source, one at a time.
 
-    JSONL (also "-", standard input) and CSV, gzipped or not: `id`, `title`, `text`, `queries`; plain
-    values beside them become metadata (in CSV all are strings, empty cells are left out). A folder of
+    JSONL (also "-", standard input), CSV and TSV, gzipped or not: `id`, `title`, `text`, `queries`; plain
+    values beside them become metadata (in a table by column: see `numbers.py`). A folder of
     .txt and .md files: the id is the relative path, the title the first heading or the name. A BEIR
     folder: the queries are those its qrels/train.tsv gives.
 
@@ -55,13 +55,14 @@ def _placed(source: str | Path, on_error: OnError | None) -> Iterator[Placed]:
 
 
 def _rows(source: str | Path, queries: dict[str, list[str]]) -> Iterator[Placed]:
+    columns = numbers.number_columns(source) if is_table(source) else None
     for line, row in read_rows(source):
         place = f"{source}:{line}"
         if isinstance(row, InvalidFile):
             yield place, row
             continue
         try:
-            document, own = document_from(row)
+            document, own = document_from(row if columns is None else numbers.typed(row, columns))
         except ValueError as error:
             yield place, InvalidFile(str(error), path=source, line=line)
         else:

@@ -39,6 +39,11 @@ def read_rows(source: str | Path) -> Iterator[Row]:
             yield from _json_rows(stream, source)
 
 
+def is_table(source: str | Path) -> bool:
+    """Whether the rows are cells of text under a header."""
+    return str(source) != "-" and _kind(Path(source)) in (".csv", ".tsv")
+
+
 @contextlib.contextmanager
 def open_bytes(source: str | Path) -> Iterator[IO[bytes]]:
     """A file or standard input ("-") for reading, gunzipped when it is gzip by its first bytes."""
