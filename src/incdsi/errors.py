@@ -5,7 +5,8 @@ IncDSIError
 │   ├── InvalidDocument                  a document without id, text or usable metadata
 │   ├── InvalidProblem                   arrays the solver cannot work with
 │   ├── InvalidHyperparameters           a weight or margin out of range
-│   └── InvalidFile                      a file or line that cannot be read; carries path and line
+│   ├── InvalidFile                      a file or line that cannot be read; carries path and line
+│   └── ReadOnlyIndex (PermissionError)  a folder that cannot be written: it can be searched and read
 ├── UnknownDocument (KeyError)           an id that is not there
 ├── DuplicateDocument (ValueError)       an id that is there already, or twice in one batch
 ├── VersionConflict (RuntimeError)       somebody changed the index since `if_version`
@@ -64,6 +65,10 @@ class InvalidFile(InvalidInput):
         super().__init__(place + message)
         self.path = path
         self.line = line
+
+
+class ReadOnlyIndex(InvalidInput, PermissionError):
+    """The index is in a folder that cannot be written; searching and reading work."""
 
 
 class UnknownDocument(IncDSIError, KeyError):

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from index_samples import TOY, ToyEncoder, answers, asked, doc, docs, ids, stored, text_of
-from test_store_damage import mounted, read_only
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, DiskFull, InvalidInput
 from incdsi.index import Index
 from incdsi.index import index as module
+from tests.mounts import mounted, read_only
 
 
 @pytest.fixture

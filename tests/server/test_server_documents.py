@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -12,7 +13,10 @@ import pytest
 from incdsi.documents import Document, Taught
 from incdsi.errors import InvalidDocument
 from incdsi.index import Index
+from tests.index.index_samples import TOY
+from tests.mounts import read_only
 from tests.server.conftest import Start
+from tests.server.servers import running
 
 BOOTS = {"id": "boots", "title": "Boots", "text": "waterproof boots for a river", "metadata": {"lang": "en"}}
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -189,6 +193,33 @@ def test_a_put_creates_only_or_replaces_only_when_it_says_so(http: httpx2.Client
     problem(http.patch(path, json={"text": "c"}, headers=new), 400, "InvalidInput")
     problem(http.delete("/v1/documents/gone", headers=there), 404, "UnknownDocument")
     assert http.delete(path, headers=there).status_code == 200
+
+
+def test_an_index_that_cannot_be_written_is_searched_and_read(index: Index, folder: Path) -> None:
+    index.add(Document(id="boots", text="waterproof boots"), ["dry feet"])
+    index.close()
+    writes = [
+        ("POST", "/v1/documents", {"id": "a", "text": "x"}),
+        ("PUT", "/v1/documents/boots", {"text": "x"}),
+        ("PATCH", "/v1/documents/boots", {"text": "x"}),
+        ("DELETE", "/v1/documents/boots", None),
+        ("POST", "/v1/documents/delete", {"ids": ["boots"]}),
+        ("POST", "/v1/teach", {"query": "rain", "id": "boots"}),
+    ]
+    paths = ("/v1/documents", "/v1/documents/boots", "/v1/info", "/v1/map", "/v1/figures", "/metrics", "/readyz")
+    with (
+        read_only(folder) as view,
+        Index.open(view, TOY) as opened,
+        running(opened, view) as url,
+        httpx2.Client(base_url=url) as http,
+    ):
+        assert http.post("/v1/search", json={"query": "boots"}).json()["hits"][0]["document"]["id"] == "boots"
+        assert [http.get(path).status_code for path in paths] == [200] * len(paths)
+        for number, (method, path, body) in enumerate(writes):
+            answer = http.request(method, path, json=body, headers={"Idempotency-Key": str(number)})
+            assert "cannot be written" in problem(answer, 403, "ReadOnlyIndex")
+        line = http.post("/v1/documents", content=b'{"id": "a", "text": "x"}', headers=NDJSON).json()
+        assert (line["added"], line["refusals"][0]["error"]) == (0, "ReadOnlyIndex")
 
 
 def test_ids_have_one_limit_wherever_they_come_in(http: httpx2.Client, index: Index) -> None:

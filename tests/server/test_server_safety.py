@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import threading
 import time
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import structlog
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.index import Index
+from incdsi.server import logs
 from incdsi.server.guard import Rate
 from incdsi.server.service import MOST_EXPORTS
 from incdsi.server.settings import ServerSettings
@@ -390,6 +393,30 @@ def test_logs_are_json_and_hold_no_key_and_no_text(folder: Path) -> None:
     assert (found["route"], found["status"], found["method"]) == ("/healthz", 200, "GET")
     for secret in (KEY, READ_KEY, "wrong-but-secret-key", "zebra"):
         assert secret not in log
+
+
+def test_other_peoples_exceptions_are_logged_as_kind_and_place(capsys: pytest.CaptureFixture[str]) -> None:
+    before = structlog.get_config(), logging.getLogger().handlers, logging.getLogger().level
+    try:
+        logs.configure()
+        structlog.contextvars.bind_contextvars(request_id="find-me")
+        try:
+            raise RuntimeError(SECRET_TEXT)
+        except RuntimeError:
+            logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+            structlog.get_logger().error("fault", exc_info=True)
+        logging.getLogger("incdsi").warning("not tuned: %s", "no room")
+    finally:
+        structlog.contextvars.clear_contextvars()
+        structlog.configure(**before[0])
+        logging.getLogger().handlers, logging.getLogger().level = before[1:]
+    first, second, third = map(json.loads, capsys.readouterr().err.splitlines())
+    for line in (first, second):
+        assert (line["kind"], line["request_id"], line["level"]) == ("RuntimeError", "find-me", "error")
+        assert "test_server_safety.py" in line["where"][-1]
+        assert "zebras" not in str(line)
+        assert "traceback object" not in str(line)
+    assert (third["event"], third["level"]) == ("not tuned: no room", "warning")
 
 
 def test_a_fault_of_ours_says_nothing_about_the_request(

@@ -166,6 +166,13 @@ def test_the_axes_are_the_principal_components() -> None:
     assert np.quantile(np.abs(axes.place(vectors.astype(np.float32))), 0.98) == pytest.approx(1, abs=0.05)
 
 
+def test_the_map_shows_the_title_a_document_has_now(http: httpx2.Client) -> None:
+    for title in ("boots", "BOOTS", "x" * 1000):  # the first two are the same to the encoder
+        http.put("/v1/documents/a", json={"title": title, "text": "for a river"})
+        assert [one["title"] for one in http.get("/v1/map").json()["points"]] == [title[:200]]
+        assert http.get("/v1/map", params={"near": "a"}).json()["point"]["title"] == title[:200]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_a_map_of_almost_nothing(index: Index, count: int) -> None:
     index.add_many(docs(count))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,20 +16,7 @@ from store_samples import content, contents, sample
 
 from incdsi.errors import CorruptStore, DiskFull, IndexLocked, InvalidInput
 from incdsi.store import Store
-
-
-@contextlib.contextmanager
-def mounted(target: Path, *options: str) -> Iterator[Path]:
-    if shutil.which("mount") is None:
-        pytest.skip("there is no mount command")
-    target.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", *options, str(target)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
-    try:
-        yield target
-    finally:
-        subprocess.run(["umount", str(target)], check=True)
+from tests.mounts import mounted, read_only
 
 
 @pytest.fixture
@@ -105,13 +90,6 @@ def test_catching_a_full_disk_inside_the_block_does_not_commit_half_a_document(
                 tx.insert(sample("small", 3))
         assert contents(store) == {}
         assert store.verify() == []
-
-
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[Path]:
-    with mounted(folder.with_name("view"), "--bind", str(folder)) as view:
-        subprocess.run(["mount", "-o", "remount,bind,ro", str(view)], check=True)
-        yield view
 
 
 @pytest.mark.parametrize("writer", ["at rest", "at work"])

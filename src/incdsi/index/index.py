@@ -200,6 +200,10 @@ class Index:
         """What people asked for that document; those that were taught are `Taught`."""
         return asked_of(self._store.get(id))
 
+    def titles(self, ids: Sequence[str], longest: int) -> dict[str, str]:
+        """The titles of those documents that are there, at most so many characters of each, without reading more."""
+        return self._store.titles(ids, longest)
+
     def documents(self) -> Iterator[Document]:
         """All documents, as of now, in the order of their last change."""
         for document, _ in self.with_queries():

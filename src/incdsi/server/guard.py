@@ -7,7 +7,6 @@ import hmac
 import re
 import secrets
 import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -16,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from incdsi.errors import NotAllowed, Overloaded
+from incdsi.server.logs import frames
 from incdsi.server.metrics import Metrics
 from incdsi.server.problems import Refused, as_problem, no_key, too_many
 from incdsi.server.settings import ServerSettings
@@ -79,6 +79,7 @@ class Guard:
         headers = Headers(scope=scope)
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
+        structlog.contextvars.bind_contextvars(request_id=request_id)  # for whatever else is logged in this task
         begun = False
 
         async def dressed(message: Message) -> None:
@@ -97,7 +98,7 @@ class Guard:
             await self._app(scope, receive, dressed)
         except Exception as error:
             if not isinstance(error, Refused):
-                log.error("fault", request_id=request_id, kind=type(error).__name__, where=_frames(error))
+                log.error("fault", request_id=request_id, kind=type(error).__name__, where=frames(error))
             if begun:
                 raise ConnectionAbortedError("the answer was begun and cannot be finished") from None
             await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
@@ -170,8 +171,3 @@ def _key(headers: Headers) -> str | None:
 def _name(host: str) -> str:
     """A Host header without its port."""
     return re.sub(r":\d*$", "", host).lower()
-
-
-def _frames(error: BaseException) -> list[str]:
-    """Where it happened, without a word of what was being handled."""
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 
 import structlog
+from structlog.typing import EventDict, WrappedLogger
 
 
 def configure(level: int = logging.INFO) -> None:
-    """Send structlog's lines, and uvicorn's own warnings, to stderr as JSON."""
+    """Send structlog's lines, and the warnings of everything else, to stderr as JSON."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _readable,
     ]
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer()],
@@ -31,6 +34,18 @@ def configure(level: int = logging.INFO) -> None:
             ]
         )
     )
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers, logger.propagate = [handler], False
+    logger = logging.getLogger()
+    logger.handlers = [handler]
     logger.setLevel(max(level, logging.WARNING))
+
+
+def frames(error: BaseException) -> list[str]:
+    """Where it happened, without a word of what was being handled."""
+    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]
+
+
+def _readable(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """An exception as its kind and where it happened; its sentence may be a caller's text."""
+    found = event.pop("exc_info", None)
+    error = found[1] if isinstance(found, tuple) else found if isinstance(found, BaseException) else sys.exception()
+    return event if not found or error is None else {**event, "kind": type(error).__name__, "where": frames(error)}

@@ -29,6 +29,7 @@ STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
     (errors.Overloaded, 503),
     (errors.IndexLocked, 503),
     (errors.DiskFull, 507),
+    (errors.ReadOnlyIndex, 403),
     (errors.InvalidInput, 422),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from incdsi.server.schemas import MapOut, Neighbour, NeighboursOut, Point
 
 Floats = NDArray[np.float32]
 MOST_POINTS = 5000
+LONGEST_TITLE = 200  # characters of a title that are shown
 EDGE = 1.5
 
 
@@ -77,15 +78,14 @@ class Projection:
         self._index = index
         self._mutex = threading.Lock()
         self._drawn: Drawn | None = None
-        self._titles: dict[str, tuple[bytes, str]] = {}
 
     def points(self) -> MapOut:
         """At most 5,000 documents, chosen by a hash of their ids: the same ones as documents come."""
         with self._mutex:
             drawn = self._current()
-            found = [self._point(drawn, place) for place in drawn.shown.tolist()]
-            self._forget(drawn)
-        points = [point for point in found if point is not None]
+        places = drawn.shown.tolist()
+        titles = self._titles(drawn, places)
+        points = [point for place in places if (point := self._point(drawn, place, titles)) is not None]
         return MapOut(points=points, documents=len(drawn.ids), axes=drawn.axes.number, version=drawn.version)
 
     def near(self, id: str, k: int) -> NeighboursOut:
@@ -98,14 +98,18 @@ class Projection:
             similar = drawn.unit @ drawn.unit[here]
             similar[here] = -np.inf
             best = np.argsort(-similar, kind="stable")[: min(k, len(similar) - 1)].tolist()
-            point = self._point(drawn, here)
-            around = [(self._point(drawn, place), float(similar[place])) for place in best]
+        titles = self._titles(drawn, [here, *best])
+        point = self._point(drawn, here, titles)
+        around = [(self._point(drawn, place, titles), float(similar[place])) for place in best]
         if point is None:
             raise UnknownDocument(f"expected a document {id!r} on the map, found it deleted")
         neighbours = [
             Neighbour(**one.model_dump(), similarity=round(cosine, 4)) for one, cosine in around if one is not None
         ]
         return NeighboursOut(point=point, neighbours=neighbours, axes=drawn.axes.number, version=drawn.version)
+
+    def _titles(self, drawn: Drawn, places: Sequence[int]) -> dict[str, str]:
+        return self._index.titles([drawn.ids[place] for place in places], LONGEST_TITLE)
 
     def _current(self) -> Drawn:
         version = self._index.version
@@ -127,20 +131,8 @@ class Projection:
             version=version, axes=axes, ids=ids, place=place, unit=unit, coordinates=axes.place(unit), shown=shown
         )
 
-    def _point(self, drawn: Drawn, place: int) -> Point | None:
+    def _point(self, drawn: Drawn, place: int, titles: Mapping[str, str]) -> Point | None:
         """None when the document was deleted meanwhile."""
         id = drawn.ids[place]
-        # A title is part of what is embedded: while the vector is the same, so is the title.
-        mark = drawn.unit[place, :8].tobytes()
-        if self._titles.get(id, (b"",))[0] != mark:
-            try:
-                self._titles[id] = mark, self._index.get(id).title
-            except UnknownDocument:
-                return None
         x, y = (round(float(value), 4) for value in drawn.coordinates[place])
-        return Point(id=id, title=self._titles[id][1], x=x, y=y)
-
-    def _forget(self, drawn: Drawn) -> None:
-        """Titles of documents that are gone."""
-        if len(self._titles) > 2 * MOST_POINTS:
-            self._titles = {id: kept for id, kept in self._titles.items() if id in drawn.place}
+        return Point(id=id, title=titles[id], x=x, y=y) if id in titles else None

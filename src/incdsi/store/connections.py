@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import apsw
 
-from incdsi.errors import CorruptStore, DiskFailed, DiskFull, IncDSIError, IndexLocked, InvalidInput
+from incdsi.errors import CorruptStore, DiskFailed, DiskFull, IncDSIError, IndexLocked, InvalidInput, ReadOnlyIndex
 from incdsi.store.files import WAL
 
 BUSY_MILLISECONDS = 10_000
@@ -38,7 +38,7 @@ def clear_errors(file: Path) -> Iterator[None]:
             f"process; try again"
         ) from error
     except apsw.ReadOnlyError as error:
-        raise InvalidInput(f"expected to write {file}, found it read-only; open the index for reading") from error
+        raise ReadOnlyIndex(f"{file} is read-only; open the index for reading, or move it elsewhere") from error
     except apsw.TooBigError as error:
         raise InvalidInput("expected a document of less than a gigabyte, found a larger one; split it") from error
     except apsw.FullError as error:

@@ -8,7 +8,7 @@ import os
 import weakref
 from pathlib import Path
 
-from incdsi.errors import IndexLocked, InvalidInput
+from incdsi.errors import IndexLocked, ReadOnlyIndex
 from incdsi.store.files import LOCK
 
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
@@ -59,7 +59,7 @@ def _open(folder: Path) -> int:
         reason = "no permission to write"
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-    raise InvalidInput(f"expected to write in {folder}, found: {reason}; open the index for reading instead")
+    raise ReadOnlyIndex(f"{folder} cannot be written ({reason}); open the index for reading, or move it elsewhere")
 
 
 def _drop_in_children(lock: WriterLock) -> None:

@@ -247,6 +247,15 @@ class Store:
             found = select_rows(connection, "id, title, text, metadata", wanted)
         return [decode_document(*columns) for columns in found]
 
+    def titles(self, ids: Iterable[str], longest: int) -> dict[str, str]:
+        """The beginnings of the titles of those documents that are there."""
+        with self._readers.borrow() as connection:
+            found = connection.execute(
+                "SELECT id, substr(title, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+                (longest, json.dumps(list(ids))),
+            )
+            return dict(found)
+
     def changes(self, since: int) -> Changes:
         """Everything newer than `since` in one snapshot; `since=0` is everything."""
         return read_changes(self._readers, self._file, since)
