@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 
 def fsync(path: Path) -> None:
@@ -22,6 +26,33 @@ def fsync_tree(folder: Path) -> None:
         for name in names:
             fsync(Path(parent, name))
         fsync(Path(parent))
+
+
+@contextlib.contextmanager
+def appearing_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path`, fsynced, when the block ends well; an error removes it.
+
+    It is new and its name is random, so that nobody who can write in the folder chooses where the bytes go. It may
+    be read by those who may read the file it replaces, and otherwise by whom the umask lets.
+    """
+    beside = path.with_name(f".incdsi-{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        error.filename = str(path)  # the name the caller knows
+        raise
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if path.is_file() and not path.is_symlink():
+                os.fchmod(descriptor, path.stat().st_mode & 0o777)
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    fsync(path.parent)
 
 
 def copy_tree(source: Path, target: Path) -> None:

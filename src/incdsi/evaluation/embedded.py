@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
+from incdsi.durable import appearing_file
 from incdsi.evaluation.collection import Collection, Part
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans, generate_all
@@ -206,10 +207,9 @@ def _loaded(file: Path, cost: Path, shape: tuple[int, int]) -> tuple[Floats, flo
 
 
 def _keep(file: Path, cost: Path, rows: Floats, seconds: float) -> None:
-    beside = file.with_suffix(".part.npy")
-    np.save(beside, rows)
     cost.write_text(str(seconds))
-    os.replace(beside, file)
+    with appearing_file(file) as stream:
+        np.save(stream, rows)
 
 
 def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) -> list[Progress | None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from incdsi.durable import appearing_file
 from incdsi.errors import InvalidFile
 
 Run = Mapping[str, Mapping[str, float]]
@@ -37,16 +37,10 @@ def qrels_lines(qrels: Qrels) -> Iterator[str]:
 
 def write_lines(path: Path | str, lines: Iterable[str]) -> int:
     """How many lines were written; the file appears only when all are."""
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.part")
     written = 0
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            for written, line in enumerate(lines, start=1):  # noqa: B007
-                file.write(f"{line}\n")
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with appearing_file(Path(path)) as file:
+        for written, line in enumerate(lines, start=1):  # noqa: B007
+            file.write(f"{line}\n".encode())
     return written
 
 

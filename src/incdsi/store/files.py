@@ -49,7 +49,7 @@ def _beside(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
     folder = path.parent / f"{_prefix(path)}{secrets.token_hex(6)}"
-    folder.mkdir()
+    folder.mkdir(mode=0o700)  # what it holds is its owner's to show
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

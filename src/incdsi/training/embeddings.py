@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.durable import fsync
+from incdsi.durable import appearing_file
 from incdsi.errors import InvalidInput
 from incdsi.text.encoders import Encoder, Progress
 
@@ -92,9 +90,5 @@ def _read(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
 
 def _write(path: Path, array: NDArray[np.float32]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, unfinished = tempfile.mkstemp(suffix=".unfinished", dir=path.parent)
-    with os.fdopen(descriptor, "wb") as file:
+    with appearing_file(path) as file:
         np.save(file, array)
-    fsync(Path(unfinished))
-    os.replace(unfinished, path)
-    fsync(path.parent)

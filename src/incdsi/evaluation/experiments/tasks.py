@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.durable import appearing_file
 from incdsi.errors import InvalidFile, InvalidInput
 
 Progress = Callable[[int, int], None]
@@ -128,6 +128,5 @@ def _share(progress: Progress | None, before: float, seconds: float, total: int)
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    with appearing_file(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,82 @@
+"""Files that appear whole, and who may read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incdsi.durable import appearing_file
+from incdsi.evaluation.trec import write_lines
+from incdsi.store import Store
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_link_laid_out_for_the_unfinished_file_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / ".run.trec.part").symlink_to(victim)
+    assert write_lines(tmp_path / "run.trec", ["a", "b"]) == 2
+    assert victim.read_text() == "mine"
+    assert (tmp_path / "run.trec").read_text() == "a\nb\n"
+
+
+def test_a_link_under_the_file_s_own_name_is_replaced(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "run.trec").symlink_to(victim)
+    write_lines(tmp_path / "run.trec", ["a"])
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "run.trec").is_symlink()
+
+
+def test_a_missing_folder_is_told_by_the_file_s_own_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"missing/run\.trec"):
+        write_lines(tmp_path / "missing" / "run.trec", ["a"])
+
+
+def test_an_error_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_text("old")
+
+    def lines() -> Iterator[str]:
+        yield "half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_lines(path, lines())
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("kept", "old")]
+
+
+def test_a_file_is_as_readable_as_the_one_it_replaces_and_otherwise_as_the_umask_says(tmp_path: Path) -> None:
+    private, new = tmp_path / "private", tmp_path / "new"
+    private.write_text("old")
+    private.chmod(0o600)
+    for path in (private, new):
+        with appearing_file(path) as file:
+            file.write(b"text")
+    assert (mode(private), mode(new)) == (0o600, 0o644)
+
+
+def test_an_index_and_its_backup_are_their_owner_s_alone(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "shop", {}) as store:
+        store.backup(tmp_path / "backup")
+    assert (mode(tmp_path / "shop"), mode(tmp_path / "backup")) == (0o700, 0o700)
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir(mode=0o750)
+    Store.create(tmp_path / "shop", {}).close()
+    assert mode(tmp_path / "shop") == 0o750
