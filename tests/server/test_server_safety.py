@@ -384,6 +384,8 @@ def test_logs_are_json_and_hold_no_key_and_no_text(folder: Path) -> None:
             http.get(f"/v1/{key}")
         http.post("/v1/documents", content=SECRET_TEXT.encode(), headers=bearer(KEY) | JSON)
         http.post("/v1/teach", json={"query": SECRET_TEXT, "id": "gone"}, headers=bearer(KEY))
+        http.put("/v1/documents/zebra%1B%5B2J%0Aevent", json={"text": "x"}, headers=bearer(KEY))
+        http.get("/healthz%1B%5B2J%0A", headers={"X-Request-ID": "\x1b[2J", "X-Api-Key": KEY})
         http.get("/healthz", headers={"X-Request-ID": "find-me"})
         child.process.terminate()
         log = child.ended()
@@ -391,7 +393,7 @@ def test_logs_are_json_and_hold_no_key_and_no_text(folder: Path) -> None:
     assert {"start", "request", "stop"} <= {line["event"] for line in lines}
     (found,) = [line for line in lines if line.get("request_id") == "find-me"]
     assert (found["route"], found["status"], found["method"]) == ("/healthz", 200, "GET")
-    for secret in (KEY, READ_KEY, "wrong-but-secret-key", "zebra"):
+    for secret in (KEY, READ_KEY, "wrong-but-secret-key", "zebra", "\x1b", "\\u001b"):
         assert secret not in log
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
@@ -199,6 +201,30 @@ def test_metrics_parse_and_count(filled: httpx2.Client, index: Index) -> None:
             assert values[f"incdsi_{name}_part_seconds_count", part] == 1
     assert values["incdsi_requests_total", "/v1/documents", "201"] == 1
     assert "incdsi_conflicts" in families
+
+
+def test_an_index_that_does_not_answer_holds_up_nobody_else(
+    start: Start, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http, gate, asked = start(threads=8), threading.Event(), threading.Semaphore(0)
+
+    def stuck(index: Index) -> int:
+        asked.release()
+        gate.wait(30)
+        return 0
+
+    paths = ("/v1/version", "/v1/figures", "/metrics", "/readyz", "/v1/info", "/v1/documents/a")
+    with monkeypatch.context() as patched, ThreadPoolExecutor(len(paths)) as pool:
+        patched.setattr(Index, "__len__", stuck)
+        patched.setattr(Index, "version", property(stuck))
+        waiting = []
+        for path in paths:
+            waiting.append(pool.submit(http.get, path))
+            assert asked.acquire(timeout=30)
+            assert http.get("/healthz").status_code == 200
+            assert http.get("/").status_code == 200
+        gate.set()
+        assert [one.result().status_code for one in waiting] == [200] * 5 + [404]
 
 
 def test_health_and_safe_headers(http: httpx2.Client) -> None:

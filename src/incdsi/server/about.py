@@ -13,7 +13,7 @@ from incdsi.errors import Overloaded
 from incdsi.server import schemas
 from incdsi.server.metrics import CONTENT_TYPE
 from incdsi.server.openapi import problems
-from incdsi.server.service import Service, reply, response, service_of
+from incdsi.server.service import reply, response, service_of
 
 router = APIRouter(tags=["about"])
 LIMITS = (
@@ -32,9 +32,8 @@ LIMITS = (
 @router.get("/v1/version", response_model=schemas.VersionOut, responses=problems())
 async def version(request: Request) -> Response:
     """Number of documents and version of the index, at no cost."""
-    index = service_of(request).index
-    found = schemas.VersionOut(documents=len(index), version=index.version, incdsi=__version__)
-    return response(reply(found, found.version))
+    documents, number = await service_of(request).counted()
+    return response(reply(schemas.VersionOut(documents=documents, version=number, incdsi=__version__), number))
 
 
 @router.get("/v1/info", response_model=schemas.InfoOut, responses=problems())
@@ -51,9 +50,8 @@ async def info(request: Request) -> Response:
 async def figures(request: Request) -> Response:
     """Counts and medians since the start, quality over time, advice."""
     service = service_of(request)
-    index = service.index
-    found = service.recorder.figures(len(index), index.version, len(service.queue))
-    return response(reply(found, found.version))
+    documents, number = await service.counted()
+    return response(reply(service.recorder.figures(documents, number, len(service.queue)), number))
 
 
 @router.get("/v1/map", response_model=schemas.MapOut | schemas.NeighboursOut, responses=problems(404, 422))
@@ -83,7 +81,8 @@ async def healthz() -> schemas.Health:
 @router.get("/readyz", response_model=schemas.Health, responses=problems())
 async def readyz(request: Request) -> schemas.Health:
     """The index is open and requests are taken."""
-    if not _ready(service_of(request)):
+    service = service_of(request)
+    if not service.ready or await service.reading(lambda: service.index.version) < 0:
         raise Overloaded("expected a running server, found it starting or stopping; try again")
     return schemas.Health(status="ok")
 
@@ -91,8 +90,5 @@ async def readyz(request: Request) -> schemas.Health:
 @router.get("/metrics", response_class=Response, responses={**problems(), 200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request) -> Response:
     """Everything for Prometheus."""
-    return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)
-
-
-def _ready(service: Service) -> bool:
-    return service.ready and service.index.version >= 0
+    service = service_of(request)
+    return Response(await service.reading(service.metrics.text), media_type=CONTENT_TYPE)

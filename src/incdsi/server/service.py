@@ -101,6 +101,10 @@ class Service:
         """Done in the one thread for what takes long, so that it holds up nobody else."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, act)
 
+    async def counted(self) -> tuple[int, int]:
+        """How many documents there are, and the version; both are read from the store, so never on the event loop."""
+        return await self.reading(lambda: (len(self.index), self.index.version))
+
     def search(self, text: str, asked: SearchRequest, room: Room) -> list[Hit]:
         """The hits of one query, timed, if there is room for them."""
         begin, watch = time.perf_counter(), Stopwatch()
