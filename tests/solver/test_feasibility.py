@@ -91,6 +91,19 @@ def test_the_query_that_cannot_be_won_is_dropped():
     assert outcome.tried[-1] == "without query 2"
 
 
+def test_equal_queries_are_dropped_in_their_order():
+    base = indexed(np.random.default_rng(0), 30, 8, 1)
+    count = 15
+    queries = np.repeat(base.rows[3:4], count, axis=0)
+    floor = base.ceilings[3] + 50.0
+
+    def build(kept):
+        return Problem(queries[kept], np.full(len(kept), floor), base.rows, base.ceilings, base.anchor)
+
+    outcome = insist(build, queries, retrieve=0.5, anchor=1e-6)
+    assert outcome.tried[3:] == tuple(f"without query {number}" for number in range(count - 1))
+
+
 def test_the_mean_is_taken_again_without_the_dropped_query():
     rows, ceilings = np.eye(8)[:4], np.full(4, 1.0)
     queries = np.array([np.eye(8)[6], np.eye(8)[7], 9 * np.eye(8)[0]])

@@ -19,6 +19,7 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status
 
 SOFTER = (1e-2, 1e-4)  # of the anchor's weight, tried in this order
+TIED = 1e-9  # of the scores: shortfalls this near are equal but for rounding
 OUT_OF_REACH = 1e3  # times the length of the best compromise
 
 
@@ -103,10 +104,11 @@ def insist(
 
 
 def _worst_query(problem: Problem, queries: Array, solution: Solution) -> int:
-    """The query furthest below its floor; where they share one floor (the mean's), the lowest scored."""
+    """The query furthest below its floor, the first of equals; where they share one floor, the lowest scored."""
     scores = queries @ solution.vector
     shortfall = problem.floors - scores if len(problem.floors) == len(queries) else -scores
-    return int(np.argmax(shortfall))
+    nearly = TIED * max(float(np.abs(problem.floors).max()), float(np.abs(scores).max()))
+    return int(np.argmax(shortfall >= shortfall.max() - nearly))
 
 
 def _without_margins(problem: Problem) -> Problem:
