@@ -38,6 +38,7 @@ WEIGHTS = {"retrieve": 0.3, "anchor": 0.2}
         ({"queries": np.empty((0, 3)), "floors": []}, "expected at least one query or an anchor other than zero"),
         ({"queries": [["a", "b", "c"]] * 2}, "expected queries to be an array of numbers"),
         ({"anchor": 0.0}, "expected anchor to have 1 dimension"),
+        ({"rows": np.full((4, 3), -1e60)}, "rows has numbers beyond 1e\\+50, too large to compute with; scale it down"),
     ],
 )
 def test_bad_arrays_are_refused_in_one_sentence(changed, sentence):

@@ -1,4 +1,4 @@
-"""Problems whose answers an independent oracle knows, and that oracle."""
+"""Problems of every kind that a solver has to meet; `tests.solver.oracles` knows their answers."""
 
 from __future__ import annotations
 
@@ -7,35 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from incdsi.solver import Problem
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """The minimiser by Lawson and Hanson's NNLS on the dual, and a lower bound on the objective."""
-
-    vector: NDArray[np.float64]
-    lower_bound: float
-
-
-def oracle(problem: Problem, *, retrieve: float, anchor: float) -> Oracle:
-    """Maximise y.(Ap - b) - ||A'y||^2 / (4 lambda2) - sum y^2 / (4 w) over y >= 0; any y gives a bound."""
-    k = max(len(problem.queries), 1)
-    A = np.concatenate([-problem.queries, problem.rows]).astype(np.float64)
-    b = np.concatenate([-problem.floors, problem.ceilings]).astype(np.float64)
-    w = np.concatenate([np.full(len(problem.queries), retrieve / k), np.full(len(problem.rows), 1 - retrieve)])
-    p = problem.anchor.astype(np.float64)
-    c = A @ p - b
-    if len(A) == 0:
-        return Oracle(p, 0.0)
-    M = np.concatenate([A.T / (2 * np.sqrt(anchor)), np.diag(1 / (2 * np.sqrt(w)))])
-    y, _ = nnls(M, np.concatenate([np.zeros(len(p)), np.sqrt(w) * c]), maxiter=100 * len(A) + 1000)
-    y = y.astype(np.longdouble)
-    pushed = A.T.astype(np.longdouble) @ y
-    value = y @ c - pushed @ pushed / (4 * anchor) - (y * y / (4 * w)).sum()
-    return Oracle(p - (pushed / (2 * anchor)).astype(np.float64), float(value))
 
 
 def indexed(rng: np.random.Generator, n: int, h: int, k: int, scale: float = 1.0, spread: float = 1.0) -> Problem:
@@ -48,6 +21,16 @@ def indexed(rng: np.random.Generator, n: int, h: int, k: int, scale: float = 1.0
     floors = (q @ V.T).max(axis=1, initial=0.0)
     p = 5 * q.mean(axis=0) / np.linalg.norm(q.mean(axis=0)) if k else rng.standard_normal(h)
     return Problem(q * scale, (floors + 3) * scale, Z * scale, (own - 2) * scale, p * rng.integers(0, 2) if k else p)
+
+
+def crowded(rng: np.random.Generator, n: int, h: int, k: int, scale: float) -> Problem:
+    """Clusters of twenty, and a newcomer whose queries all lie beside one indexed query."""
+    centres = rng.standard_normal((n // 20, h))
+    Z = np.repeat(centres, 20, axis=0) + 0.3 * rng.standard_normal((n, h))
+    V = 10 * Z / (Z * Z).sum(axis=1, keepdims=True)
+    q = Z[7] + 0.3 / np.sqrt(h) * rng.standard_normal((k, h))
+    floors, ceilings = (q @ V.T).max(axis=1) + 3, (Z * V).sum(axis=1) - 2
+    return Problem(q * scale, floors * scale, Z * scale, ceilings * scale, np.zeros(h))
 
 
 def _with(problem: Problem, **arrays: NDArray[np.float64]) -> Problem:
@@ -139,3 +122,45 @@ def scaled(problem: Problem, scale: float) -> Problem:
         rows=problem.rows * scale,
         ceilings=problem.ceilings * scale,
     )
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A problem with the weights to solve it at."""
+
+    problem: Problem
+    retrieve: float
+    anchor: float
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return {"retrieve": self.retrieve, "anchor": self.anchor}
+
+
+def drawn(seed: int) -> Weighted:
+    """A random problem: sizes, scales 1e-3 to 1e3, anchors 1e-9 to 1, one query to fifty, duplicates, crowding."""
+    rng = np.random.default_rng(seed)
+    n, h = int(rng.choice([1, 5, 40, 120, 300])), int(rng.choice([2, 8, 24, 64]))
+    k = int(rng.choice([1, 2, 5, 15, 50]))
+    centres = rng.standard_normal((max(n // int(rng.choice([1, 8, 40])), 1), h))
+    Z = centres[rng.integers(0, len(centres), n)] + rng.choice([0.1, 0.3, 1.0]) * rng.standard_normal((n, h))
+    if rng.random() < 0.2:  # the same rows again
+        Z = Z[rng.integers(0, n, n)]
+    if rng.random() < 0.1:  # documents without a query
+        Z[rng.random(n) < 0.2] = 0.0
+    if rng.random() < 0.1:  # rank-deficient
+        Z = Z[:, :1] * centres[:1] + 0.5 * Z[:, -1:] * rng.standard_normal((1, h))
+    V = 10 * Z / np.maximum((Z * Z).sum(axis=1, keepdims=True), 1e-9)
+    near = Z if rng.random() < 0.6 else centres  # crowded, or merely from the same clusters
+    near = near[rng.integers(0, len(near)) if rng.random() < 0.5 else rng.integers(0, len(near), k)]
+    q = near + rng.choice([0.0, 0.02, 0.3, 1.0]) * rng.standard_normal((k, h))
+    p = rng.choice([0.0, 1.0, 5.0, 100.0]) * (q.mean(axis=0) if rng.random() < 0.7 else rng.standard_normal(h))
+    scale = 10 ** rng.uniform(-3, 3)
+    floors = (q @ V.T).max(axis=1, initial=0.0) + rng.uniform(0, 8)
+    ceilings = np.where(Z.any(axis=1), (Z * V).sum(axis=1) - rng.uniform(0, 8), rng.choice([-1.0, 0.0, 1.0], n))
+    if rng.random() < 0.1:  # queries without a rival
+        floors[rng.random(k) < 0.5] = -1e30
+    arrays = [q * scale, floors * scale, Z * scale, ceilings * scale, p]
+    if rng.random() < 0.3:
+        arrays = [array.astype(np.float32) for array in arrays]
+    return Weighted(Problem(*arrays), float(rng.uniform(0.05, 0.95)), float(10 ** rng.uniform(-9, 0)))

@@ -205,15 +205,13 @@ class _Search:
         self._taken: list[int] = []
         self._ring: Ring | None = None
         self._passes = 0
-        self._finished = True
         self._centre, self._radius = self._small.anchor, -np.inf
-        self.vector = self._small.anchor
-        self._minimise()
+        self._minimise(self._small.anchor)
 
     @property
     def settled(self) -> bool:
-        """Whether no row that was never seen near can be violated at the vector, or it is given up."""
-        return not self._finished or bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
+        """Whether no row that was never seen near can be violated at the vector."""
+        return bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
 
     @property
     def limit(self) -> int:
@@ -231,8 +229,6 @@ class _Search:
 
     def take_in(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> bool:
         """Minimise over these violated rows too; False if they all were in the small problem."""
-        if not self._finished:
-            return False
         new = np.flatnonzero(~np.isin(indices, self._taken))
         if len(new) == 0:
             return False
@@ -241,7 +237,7 @@ class _Search:
 
     def minimise_among_near(self) -> None:
         """Minimise over every row that the last pass saw near violation."""
-        while self._ring is not None and self._finished:
+        while self._ring is not None:
             worst = self._ring.worst(self.vector, AT_ONCE)
             if len(worst[0]) == 0:
                 break
@@ -250,13 +246,13 @@ class _Search:
     def _take(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> None:
         self._taken += indices.tolist()
         self._small.extend(rows.astype(np.float64), ceilings, self._preserve_weight)
-        self._minimise()
+        self._minimise(self.vector)
 
     def raise_floors(self, floors: NDArray[np.float64]) -> None:
         """Put the floors where they are now and minimise again if that is elsewhere."""
         if not np.array_equal(-floors, self._small.bounds[: self._count]):
             self._small.bounds[: self._count] = -floors
-            self._minimise()
+            self._minimise(self.vector)
             self.minimise_among_near()
 
     def solution(self, margins: Margins | None) -> Solution:
@@ -265,8 +261,8 @@ class _Search:
         stolen = _violations(excess[self._count :], np.array(self._taken, dtype=np.intp))
         return Solution(
             vector=self.vector,
-            objective=self._small.objective(self.vector),
-            bound=self._small.distance_bound(self.vector) if self._finished else np.inf,
+            objective=self._found.objective,
+            bound=self._small.distance_bound(self._found),
             status=self._status(excess, margins),
             lost=lost,
             stolen=stolen,
@@ -274,11 +270,12 @@ class _Search:
             working=len(self._taken),
         )
 
-    def _minimise(self) -> None:
-        self.vector, self._finished = self._small.minimise(self.vector)
+    def _minimise(self, start: NDArray[np.float64]) -> None:
+        self._found = self._small.minimise(start)
+        self.vector = self._found.vector
 
     def _status(self, excess: NDArray[np.float64], margins: Margins | None) -> Status:
-        if not self._finished:
+        if not self._small.proves(self._found):
             return Status.UNFINISHED
         if margins is None:
             allowed = TOLERANCE * np.maximum(1.0, np.abs(self._small.bounds))

@@ -55,7 +55,7 @@ class Ring:
 
     def __init__(self, near: Nearest, taken: Sequence[int] = ()) -> None:
         self._near = near
-        lengths = np.sqrt(np.einsum("ij,ij->i", near.rows, near.rows))
+        lengths = np.sqrt(np.einsum("ij,ij->i", near.rows, near.rows, dtype=np.float64))
         self._doubts = product_error(near.rows.dtype, near.rows.shape[1]) * lengths
         self._ceilings = near.ceilings.copy()
         self._ceilings[np.isin(near.indices, taken)] = np.inf

@@ -1,27 +1,39 @@
-"""Exact minimisation of a small squared-hinge problem: Newton on the active rows.
+"""Exact minimisation of a small squared-hinge problem: Newton on the active rows, and a surer way where that fails.
 
     minimise  sum_i w_i max(0, a_i.v - b_i)^2 + lambda2 ||v - p||^2
 
-The function is piecewise quadratic and strongly convex: with the right active rows one linear solve
-gives the minimiser, and an exact line search between guesses makes finding them finite.
-Rows are (m, h), everything is float64.
+The function is piecewise quadratic and strongly convex: with the right active rows one linear solve gives the
+minimiser, and an exact line search between guesses makes finding them finite. What was found is judged by its
+duality gap, never by how the search ended. Rows are (m, h), everything is float64.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from incdsi.solver.interior import Matrix, Vector, duality_gap, interior_point
+
 Mask = NDArray[np.bool_]
 
-ROUGH_STEPS = 8  # after which a doubtful linear system is solved carefully
-QUICK_STEPS = 20
-STEPS = 30
-PATH = (1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1.0)  # times the anchor's weight, when quick steps do not arrive
+STEPS = 20  # of Newton's; where they do not arrive, hundreds may not
+CLOSED = 1e-12  # of the objective: a gap that Newton's minimiser has to come below
+PROVED = 1e-9  # of the objective: a gap that is told as the optimum
 FEW = 32  # rows whose inner products are computed rather than looked up
 MOST_PRODUCTS = 2048  # rows between which all inner products are kept
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Minimiser:
+    """A vector, and multipliers that prove that the objective at it is at most `gap` above the minimum."""
+
+    vector: Vector
+    multipliers: Vector
+    objective: float
+    gap: float
 
 
 class HingeProblem:
@@ -33,7 +45,6 @@ class HingeProblem:
         self.weights = weights
         self.anchor = anchor
         self.anchor_weight = anchor_weight
-        self._pull = anchor_weight
         self._at_anchor: Vector = rows @ anchor
         self._gram: Matrix = np.empty((0, 0))
         self._known = 0
@@ -49,13 +60,63 @@ class HingeProblem:
         """a_i.v - b_i, positive where violated."""
         return self.rows @ vector - self.bounds
 
-    def objective(self, vector: Vector) -> float:
-        hinge = np.maximum(self.excess(vector), 0.0)
-        pull = vector - self.anchor
-        return float(self.weights @ (hinge * hinge) + self.anchor_weight * pull @ pull)
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # what overflows proves nothing
+    def minimise(self, start: Vector) -> Minimiser:
+        """The minimiser: Newton's from `start` if its gap is closed, else the interior point's if that is better."""
+        quick = self._judged(*self._descend(start))
+        if self.proves(quick, CLOSED):
+            return quick
+        at_anchor = self._at_anchor - self.bounds
+        shift, multipliers = interior_point(self.rows, at_anchor, self.weights, self.anchor_weight)
+        vector = self.anchor + shift
+        sure = self._judged(vector, multipliers, self.excess(vector))
+        best = sure if sure.gap < quick.gap else quick
+        return best if best.gap < np.inf else self._judged(self.anchor, np.zeros(len(self.rows)), at_anchor)
 
-    def distance_bound(self, vector: Vector) -> float:
-        """||v - v*|| is at most this: gradient norm / (2 lambda2), rounding included."""
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
+    def proves(self, found: Minimiser, share: float = PROVED) -> bool:
+        """Whether the gap is at most this share of the objective, or what rounding the data does to the objective."""
+        return found.gap <= share * found.objective or found.gap <= self._grain(found)
+
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")
+    def distance_bound(self, found: Minimiser) -> float:
+        """||v - v*|| is at most this, by strong convexity; the better of two bounds, rounding included.
+
+        sqrt(gap / lambda2) holds where hinges are too small for float64, the gradient's norm / (2 lambda2) is
+        closer elsewhere.
+        """
+        by_gap = np.sqrt(found.gap + self._rounding(found)) / np.sqrt(self.anchor_weight)
+        return float(np.fmin(by_gap, self._gradient_bound(found.vector)))
+
+    def _judged(self, vector: Vector, multipliers: Vector, excess: Vector) -> Minimiser:
+        hinge = np.maximum(excess, 0.0)
+        shift = vector - self.anchor
+        objective = float(self.weights @ (hinge * hinge) + self.anchor_weight * shift @ shift)
+        residual = shift + multipliers @ self.rows / (2 * self.anchor_weight)
+        gap = duality_gap(excess, multipliers, self.weights, residual, self.anchor_weight)
+        return Minimiser(vector, multipliers, objective, gap if np.isfinite(gap) else np.inf)
+
+    def _grain(self, found: Minimiser) -> float:
+        """What the objective can be at the anchor when every row that counts is met there but for rounding."""
+        counting = np.flatnonzero(self.excess(found.vector) + found.multipliers / (2 * self.weights) > 0)
+        lengths = np.linalg.norm(self.rows[counting], axis=1)
+        anchor = np.linalg.norm(self.anchor)
+        sizes = lengths * anchor + np.abs(self.bounds[counting])
+        return float(len(self.anchor) * EPS**2 * (self.weights[counting] @ sizes**2 + self.anchor_weight * anchor**2))
+
+    def _rounding(self, found: Minimiser) -> float:
+        """By how much the gap may be larger than computed."""
+        v, y, w, pull = found.vector, found.multipliers, self.weights, self.anchor_weight
+        excess, lengths = self.excess(v), np.linalg.norm(self.rows, axis=1)
+        # What rounding does to an excess and to the residual.
+        blur = EPS * np.sqrt(len(v)) * (lengths * np.linalg.norm(v) + np.abs(self.bounds))
+        of_hinge = np.where(excess < -blur, 0.0, blur)
+        smear = EPS * (np.linalg.norm(v) + np.linalg.norm(self.anchor) + np.sqrt(len(y)) * (y @ lengths) / (2 * pull))
+        residual = np.linalg.norm(v - self.anchor + y @ self.rows / (2 * pull))
+        apart = np.abs(np.maximum(excess, 0.0) - y / (2 * w))
+        return float(pull * smear * (smear + 2 * residual) + (w * of_hinge) @ (of_hinge + 2 * apart) + y @ blur)
+
+    def _gradient_bound(self, vector: Vector) -> float:
         hinge = np.maximum(self.excess(vector), 0.0)
         active = np.flatnonzero(hinge)
         force = self.weights[active] * hinge[active]
@@ -65,75 +126,45 @@ class HingeProblem:
         # Each computed hinge is off by at most h eps |a||v|, each product by m eps.
         slack = self.weights[active] * lengths * (lengths * np.linalg.norm(vector) + np.abs(self.bounds[active]))
         noise = slack.sum() + self.anchor_weight * (np.linalg.norm(vector) + np.linalg.norm(self.anchor))
-        rounding = np.finfo(np.float64).eps * np.sqrt(len(vector) + len(active)) * noise
+        rounding = EPS * np.sqrt(len(vector) + len(active)) * noise
         return float((np.linalg.norm(half_gradient) + rounding) / self.anchor_weight)
 
-    def minimise(self, start: Vector) -> tuple[Vector, bool]:
-        """The minimiser from `start`, and whether it was reached.
-
-        Where the anchor hardly pulls and about as many rows as dimensions are in conflict, steps from afar are
-        short; then the minimisers for anchors ever weaker lead there.
-        """
-        v, reached = self._descend(start, QUICK_STEPS)
-        for softer in () if reached else PATH:
-            self._pull = self.anchor_weight * softer
-            v, reached = self._descend(v, STEPS)
-        self._pull = self.anchor_weight
-        return v, reached
-
-    def _descend(self, start: Vector, steps: int) -> tuple[Vector, bool]:
-        """Newton steps with exact line search, at the present pull."""
+    def _descend(self, start: Vector) -> tuple[Vector, Vector, Vector]:
+        """Newton steps with exact line search: the vector, the multipliers and the excess that they end with."""
         v = start
         excess = self.excess(v)
-        before: Mask | None = None  # the rows of the last step that was not doubtful
-        careful = False
-        for number in range(steps):
+        before: Mask | None = None
+        for _ in range(STEPS):
             active = excess > 0
-            target, doubtful = self._minimiser_with(active, careful or number >= ROUGH_STEPS)
+            try:
+                target, multipliers = self._minimiser_with(active)
+            except np.linalg.LinAlgError:
+                break
             reached = self.excess(target)
-            if np.array_equal(reached > 0, active):
-                if not doubtful:
-                    return target, True
-                careful = True  # the rows are found; now their minimiser exactly
-                continue
+            if np.array_equal(reached > 0, active) or (before is not None and np.array_equal(active, before)):
+                return target, multipliers, reached
             step = self._best_step(v, excess, target - v, reached - excess)
-            if doubtful and step < 1e-6:
-                careful = True
-                continue
-            if step <= 0.0 or (before is not None and np.array_equal(active, before)):
-                return v, True  # no way down, or the same rows twice: there is no descent left in float64
-            before = None if doubtful else active
-            careful = False
+            before = active
             v = v + step * (target - v)
             excess = self.excess(v)
-        return v, False
+        return v, 2 * self.weights * np.maximum(excess, 0.0), excess
 
-    def _minimiser_with(self, active: Mask, careful: bool) -> tuple[Vector, bool]:
-        """Minimiser of the quadratic in which exactly the active rows count, and whether to doubt its last digits.
-
-        A doubtful one is good enough to search with: the line search is exact.
-        """
+    def _minimiser_with(self, active: Mask) -> tuple[Vector, Vector]:
+        """Minimiser of the quadratic in which exactly the active rows count, and its multipliers but those below 0."""
         chosen = np.flatnonzero(active)
+        multipliers = np.zeros(len(active))
         if len(chosen) == 0:
-            return self.anchor, False
-        fast, stable = (self._dual, self._stable_dual)
-        if len(chosen) > len(self.anchor):
-            fast, stable = (self._primal, self._stable_primal)
-        try:
-            target, doubtful = fast(chosen)
-        except np.linalg.LinAlgError:
-            return stable(chosen), False
-        return (stable(chosen), False) if doubtful and careful else (target, doubtful)
+            return self.anchor, multipliers
+        target, found = self._primal(chosen) if len(chosen) > len(self.anchor) else self._dual(chosen)
+        multipliers[chosen] = np.maximum(found, 0.0)
+        return target, multipliers
 
-    def _dual(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
+    def _dual(self, chosen: NDArray[np.intp]) -> tuple[Vector, Vector]:
         # v = p - A'a with (A A' + lambda2/w) a = A p - b: as many unknowns as active rows.
-        rows = self.rows[chosen]
-        ridge = self._pull / self.weights[chosen]
         gram = self._products(chosen)
-        doubtful = _poorly_conditioned(ridge, gram)
-        gram.flat[:: len(chosen) + 1] += ridge
-        right = self._at_anchor[chosen] - self.bounds[chosen]
-        return self.anchor - _solve_refined(gram, right) @ rows, doubtful
+        gram.flat[:: len(chosen) + 1] += self.anchor_weight / self.weights[chosen]
+        solved = _solve_refined(gram, self._at_anchor[chosen] - self.bounds[chosen])
+        return self.anchor - solved @ self.rows[chosen], 2 * self.anchor_weight * solved
 
     def _products(self, chosen: NDArray[np.intp]) -> Matrix:
         """Inner products of the chosen rows; where they cost more than looking them up, each is computed once."""
@@ -152,43 +183,21 @@ class HingeProblem:
             self._known = count
         return self._gram[chosen[:, None], chosen]
 
-    def _primal(self, chosen: NDArray[np.intp]) -> tuple[Vector, bool]:
+    def _primal(self, chosen: NDArray[np.intp]) -> tuple[Vector, Vector]:
         # (lambda2 + A'WA) (v - p) = A'W (b - A p): as many unknowns as dimensions.
         rows = self.rows[chosen]
         weighted = rows * self.weights[chosen, None]
         system = rows.T @ weighted
-        doubtful = _poorly_conditioned(np.array([self._pull]), system)
-        system.flat[:: len(system) + 1] += self._pull
-        right = (self.bounds[chosen] - self._at_anchor[chosen]) @ weighted
-        return self.anchor + _solve_refined(system, right), doubtful
-
-    def _stable_dual(self, chosen: NDArray[np.intp]) -> Vector:
-        # The shortest x = [sqrt(lambda2) (v - p), sqrt(w) (b - A v)] that meets A v + (b - A v) = b, by QR of
-        # its constraints: the condition number is not squared as it is in A A'.
-        rows = self.rows[chosen]
-        root = np.sqrt(self._pull)
-        stacked = np.concatenate([rows.T / root, np.diag(1 / np.sqrt(self.weights[chosen]))])
-        q, r = np.linalg.qr(stacked)
-        shortest = q @ np.linalg.solve(r.T, self.bounds[chosen] - self._at_anchor[chosen])
-        return np.asarray(self.anchor + shortest[: len(self.anchor)] / root)
-
-    def _stable_primal(self, chosen: NDArray[np.intp]) -> Vector:
-        # Least squares on the stacked matrix, for the same reason.
-        h = len(self.anchor)
-        root = np.sqrt(self.weights[chosen])
-        rows = self.rows[chosen]
-        stacked = np.concatenate([root[:, None] * rows, np.sqrt(self._pull) * np.eye(h)])
-        right = np.concatenate([root * (self.bounds[chosen] - self._at_anchor[chosen]), np.zeros(h)])
-        q, r = np.linalg.qr(stacked)
-        shift = np.linalg.solve(r, right @ q)
-        shift = shift + np.linalg.solve(r, (right - stacked @ shift) @ q)
-        return np.asarray(self.anchor + shift)
+        system.flat[:: len(system) + 1] += self.anchor_weight
+        room = self.bounds[chosen] - self._at_anchor[chosen]
+        shift = _solve_refined(system, room @ weighted)
+        return self.anchor + shift, 2 * self.weights[chosen] * (rows @ shift - room)
 
     def _best_step(self, v: Vector, excess: Vector, move: Vector, change: Vector) -> float:
         """Exact minimiser over s in (0, 1] of the objective at v + s move."""
         w = self.weights
-        pull = self._pull * (move @ (v - self.anchor))
-        stiffness = self._pull * (move @ move)
+        pull = self.anchor_weight * (move @ (v - self.anchor))
+        stiffness = self.anchor_weight * (move @ move)
 
         def slope(s: float) -> float:
             return float((w * change) @ np.maximum(excess + s * change, 0.0) + pull + s * stiffness)
@@ -210,10 +219,6 @@ class HingeProblem:
         if left >= 0:
             return float(corners[low])
         return float(corners[low] + (corners[high] - corners[low]) * left / (left - right))
-
-
-def _poorly_conditioned(ridge: Vector, gram: Matrix) -> bool:
-    return bool(ridge.min() < 1e-11 * np.trace(gram))
 
 
 def _solve_refined(system: Matrix, right: Vector) -> Vector:

@@ -13,6 +13,8 @@ from incdsi.hyperparameters import Margins
 
 Array = NDArray[np.floating[Any]]
 
+LARGEST = 1e50  # number in an array: the square of a product of two is still a float64
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
@@ -108,6 +110,8 @@ def as_floats(
         raise InvalidProblem(f"expected {length} {name}, one for each of the {of}, found {array.shape[0]}")
     if not _all_finite(array):
         raise InvalidProblem(f"expected {name} to be finite, found NaN or infinity; check what made it")
+    if array.dtype == np.float64 and max(array.max(initial=0.0), -array.min(initial=0.0)) > LARGEST:
+        raise InvalidProblem(f"{name} has numbers beyond {LARGEST:g}, too large to compute with; scale it down")
     return array
 
 

@@ -22,8 +22,8 @@ class Status(Enum):
         "drop the queries in conflict or remove the near-duplicate"
     )
     UNFINISHED = (
-        "stopped before the optimum was proved, with about as many rows in conflict as there are dimensions: "
-        "raise weights.anchor, or look for a near-duplicate"
+        "not proved optimal; the exact solver ends so only where the anchor's pull is lost in rounding: "
+        "raise weights.anchor or scale the vectors down"
     )
 
     @property
@@ -47,7 +47,7 @@ class Solution:
     """A document vector with what is proved about it.
 
     `vector` (h,) float64; `objective` at it over all rows; `bound`: ||vector - minimiser|| is at most
-    this; `lost` queries and `stolen` rows are those below their floor or above their ceiling;
+    this, and it is always finite; `lost` queries and `stolen` rows are those below their floor or above their ceiling;
     `passes` counts looks at all the rows, `working` the rows the small problem held.
     """
 
