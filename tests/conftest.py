@@ -1,8 +1,10 @@
-"""Tiny real models, made once: a BERT for sentence-transformers and a T5."""
+"""Tiny real models, made once: a BERT for sentence-transformers and a T5; and a folder for what is used once."""
 
 from __future__ import annotations
 
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +100,11 @@ def graph_at_hand(exported: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> Non
     """Spares the seconds torch needs to trace the tiny BERT again; the rest of the export is real."""
     graph = exported.folder / "model.onnx"
     monkeypatch.setattr("incdsi.text.encoders.export._write_graph", lambda _, path: shutil.copy(graph, path))
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """Memory, where there is some: thousands of images are written and read once."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)

@@ -27,7 +27,11 @@ KINDS = [(number, lasting) for number in (errno.ENOSPC, errno.EIO) for lasting i
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(Generic[Opened]):
-    """A verb on what `open` opens in a copy of `template`; `look` is what is there, `use` goes on afterwards."""
+    """A verb on what `open` opens in a copy of `template`; `look` is what is there, `use` goes on afterwards.
+
+    When the verb raises, nothing of it was kept. All of it may have been when it only tidies up (`tidying`), and on
+    a disk that fails for good, where nothing can be taken back.
+    """
 
     template: Path
     scratch: Path
@@ -35,6 +39,7 @@ class Trial(Generic[Opened]):
     verb: Callable[[Opened, Path], object]
     look: Callable[[Path], Any]
     use: Callable[[Opened], None]
+    tidying: bool = False
 
     def problems(self, *, every: int, seed: int) -> Iterator[str]:
         """What goes wrong when a call fails: every call in every way, or every so many of them."""
@@ -61,7 +66,8 @@ class Trial(Generic[Opened]):
             try:
                 self.verb(opened, root)
             except Exception as error:
-                allowed = [before, after]
+                failing = fault.lasting and fault.errno == errno.EIO
+                allowed = [before, after] if self.tidying or failing else [before]
                 if not isinstance(error, IncDSIError):
                     yield f"raised {error!r}"
             recorder.fault = None

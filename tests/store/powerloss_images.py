@@ -29,20 +29,30 @@ class Disk:
     def take(self, event: Event) -> None:
         """What happens next."""
         if isinstance(event, Sync):
-            self.apply(one for one in self.pending if one.file == event.file)
-            self.pending = [one for one in self.pending if one.file != event.file]
+            synced = self._synced_by(event)
+            self.apply(self.pending[place] for place in sorted(synced))
+            self.pending = [one for place, one in enumerate(self.pending) if place not in synced]
         elif not isinstance(event, Mark):
             self.pending.append(event)
+
+    def _synced_by(self, sync: Sync) -> set[int]:
+        """Which of what is pending; with a rename between two folders, what happened before it in the other one."""
+        until = {sync.file: len(self.pending)}  # by file: the changes before this place are synced
+        for place in reversed(range(len(self.pending))):
+            one = self.pending[place]
+            both = {one.file, one.source} if isinstance(one, Rename) else {one.file}
+            if any(place < until.get(file, 0) for file in both):
+                until |= {file: max(until.get(file, 0), place + 1) for file in both}
+        return {place for place, one in enumerate(self.pending) if place < until.get(one.file, 0)}
 
     def apply(self, changes: Iterable[Write | Truncate | Rename]) -> None:
         """They reached the disk."""
         for change in changes:
             if isinstance(change, Rename):
-                names = self.folders.setdefault(change.file, {})
                 if change.old is not None:
-                    names.pop(change.old, None)
+                    self.folders.setdefault(change.source, {}).pop(change.old, None)
                 if change.new is not None:
-                    names[change.new] = change.inode
+                    self.folders.setdefault(change.file, {})[change.new] = change.inode
             else:
                 _apply(self.files.setdefault(change.file, bytearray()), change)
 

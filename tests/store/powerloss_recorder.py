@@ -36,12 +36,13 @@ class Truncate(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """Names in a folder that change together: created (`old` None), removed (`new` None) or renamed."""
+    """`old` in folder `source` becomes `new` in folder `file`; without the one it is made, without the other removed."""
 
-    file: int  # the folder
+    file: int
     old: str | None
     new: str | None
     inode: int
+    source: int
 
 
 class Sync(NamedTuple):
@@ -74,7 +75,6 @@ class Recorder:
         self.log: list[Event] = []
         self.calls = 0
         self.fault = fault
-        self.failed = False
         self.folders = {ROOT}
         self._root = os.path.realpath(root)
         self._numbers = {self._root: ROOT}
@@ -87,14 +87,14 @@ class Recorder:
     def mark(self, text: str) -> None:
         self.log.append(Mark(text))
 
-    def step(self, error: Callable[[int], Exception]) -> None:
-        """Counts a call that changes something; fails when its turn has come."""
+    def step(self, error: Callable[[int], Exception], *, needs_room: bool = True) -> None:
+        """Counts a call that changes something; fails when its turn has come. A full disk refuses no removal."""
         self.calls += 1
-        if self.fault is not None and (
-            self.calls == self.fault.call or (self.fault.lasting and self.calls > self.fault.call)
-        ):
-            self.failed = True
-            raise error(self.fault.errno)
+        fault = self.fault
+        if fault is None or not (needs_room or fault.errno != errno.ENOSPC):
+            return
+        if self.calls == fault.call or (fault.lasting and self.calls > fault.call):
+            raise error(fault.errno)
 
     def number(self, path: str) -> int | None:
         """The number of what is under that path; None outside the folder."""
@@ -111,21 +111,22 @@ class Recorder:
             self._numbers[place] = self._next
             if folder:
                 self.folders.add(self._next)
-            self.log.append(Rename(self._folder(place), None, os.path.basename(place), self._next))
+            folder = self._folder(place)
+            self.log.append(Rename(folder, None, os.path.basename(place), self._next, folder))
         return self._numbers[place]
 
     def removed(self, path: str) -> None:
         place = _place(path)
-        number = self._numbers.pop(place)
-        self.log.append(Rename(self._folder(place), os.path.basename(place), None, number))
+        number, folder = self._numbers.pop(place), self._folder(place)
+        self.log.append(Rename(folder, os.path.basename(place), None, number, folder))
 
     def renamed(self, old: str, new: str) -> None:
         source, target = _place(old), _place(new)
-        assert os.path.dirname(source) == os.path.dirname(target), "no rename from folder to folder was modelled yet"
-        number = self._numbers[source]
+        number, folders = self._numbers[source], (self._folder(target), self._folder(source))
         for place in [p for p in self._numbers if p == source or p.startswith(source + os.sep)]:
             self._numbers[target + place[len(source) :]] = self._numbers.pop(place)
-        self.log.append(Rename(self._folder(target), os.path.basename(source), os.path.basename(target), number))
+        names = (os.path.basename(source), os.path.basename(target))
+        self.log.append(Rename(folders[0], *names, number, folders[1]))
 
     def synced(self, path: str) -> None:
         self.log.append(Sync(self._numbers[_place(path)]))
@@ -192,7 +193,7 @@ class RecordingVFS(apsw.VFS):
         return RecordingFile(self._recorder, path, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
-        self._recorder.step(_sqlite_error)
+        self._recorder.step(_sqlite_error, needs_room=False)
         super().xDelete(filename, syncdir)
         self._recorder.removed(filename)
         if syncdir:
@@ -310,7 +311,7 @@ def _own_calls(recorder: Recorder) -> Iterator[None]:
         recorder.log += [Sync(number) for number in watched]
 
     def rename(source: Any, target: Any) -> None:
-        watched = recorder.within(os.fspath(source))
+        watched = recorder.within(os.fspath(source)) and not os.fspath(source).endswith(SHARED)
         if watched:
             recorder.step(_os_error)
         real["rename"](source, target)
@@ -322,7 +323,7 @@ def _own_calls(recorder: Recorder) -> Iterator[None]:
             full = os.fspath(path) if dir_fd is None else os.path.join(os.readlink(f"/proc/self/fd/{dir_fd}"), path)
             known = recorder.within(full) and os.path.lexists(full)
             if known:
-                recorder.step(_os_error)
+                recorder.step(_os_error, needs_room=False)
             real[call](path, dir_fd=dir_fd)
             if known and not full.endswith(SHARED):
                 recorder.removed(full)

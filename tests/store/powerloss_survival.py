@@ -93,7 +93,6 @@ class Run:
 
 def recorded(root: Path, act: Callable[[Path, Callable[[], None]], None], look: Look, scratch: Path) -> Run:
     """Runs `act(root, acknowledge)` and returns what it did to the disk; nothing it did may be missing in the log."""
-    root.mkdir(exist_ok=True)
     with recording(root) as recorder, _marked_commits(recorder):
         act(root, lambda: recorder.mark(ACKNOWLEDGED))
     disk = Disk()
@@ -105,15 +104,20 @@ def recorded(root: Path, act: Callable[[Path, Callable[[], None]], None], look: 
 
 @contextlib.contextmanager
 def _marked_commits(recorder: Recorder) -> Iterator[None]:
-    plain = Store.transaction
+    """Marks the end of every transaction: a verb may take more than one."""
+    transaction, amend_answer = Store.transaction, Store.amend_answer
 
     @contextlib.contextmanager
-    def transaction(store: Store) -> Iterator[Any]:
-        with plain(store) as changes:
+    def marked(store: Store) -> Iterator[Any]:
+        with transaction(store) as changes:
             yield changes
         recorder.mark(COMMITTED)
 
-    with mock.patch.object(Store, "transaction", transaction):
+    def amended(store: Store, *answer: Any) -> None:
+        amend_answer(store, *answer)
+        recorder.mark(COMMITTED)
+
+    with mock.patch.multiple(Store, transaction=marked, amend_answer=amended):
         yield
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fault_injection import Trial
 from store_samples import sample
-from test_store_powerloss import look
+from test_store_powerloss import look, with_model
 
 from incdsi.store import Store
 
@@ -40,16 +40,21 @@ def create(store: Store, root: Path) -> None:
     Store.create(root / "restored", {}).close()
 
 
+def create_inside(store: Store, root: Path) -> None:
+    Store.create(root / "mounted", {}, prepare=with_model).close()
+
+
 def restore(store: Store, root: Path) -> None:
     Store.restore(root / "shop", root / "restored")
 
 
-VERBS = (insert, write_base, compact, backup, create, restore)
+VERBS = (insert, write_base, compact, backup, create, create_inside, restore)
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("template")
+    (folder / "mounted").mkdir()
     with Store.create(folder / "shop", {"weight": 1}) as store:
         for id in ("a", "b", "c"):
             with store.transaction() as tx:
@@ -74,6 +79,7 @@ def trial(template: Path, scratch: Path, verb: Callable[[Store, Path], None]) ->
         verb=verb,
         look=look,
         use=go_on,
+        tidying=verb in (write_base, compact, create, create_inside),  # a store that was created may fail to be opened
     )
 
 

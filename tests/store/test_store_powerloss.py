@@ -16,9 +16,17 @@ from powerloss_survival import State, recorded
 from store_samples import files_with, sample
 
 from incdsi.store import Store, connections
+from incdsi.store.answers import Answer
 
 SECRET = "deleted for good"
 Acknowledge = Callable[[], None]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    """What is recorded: a folder, and in it an empty one, as a mount point is."""
+    (tmp_path / "disk" / "mounted").mkdir(parents=True)
+    return tmp_path / "disk"
 
 
 def everything(root: Path, acknowledge: Acknowledge) -> None:
@@ -37,7 +45,9 @@ def everything(root: Path, acknowledge: Acknowledge) -> None:
         with store.transaction() as tx:
             tx.replace("a", sample("a", 1))
             tx.set_setting("weight", 2)
+            tx.keep_answer("key", Answer(b"request", 200, b"what is said at first", tx.version))
         acknowledge()
+        store.amend_answer("key", Answer(b"request", 200, b"and when all is known", store.version))
         with store.transaction() as tx:
             tx.delete("d")
         acknowledge()
@@ -53,15 +63,26 @@ def everything(root: Path, acknowledge: Acknowledge) -> None:
         acknowledge()
     Store.restore(root / "backup", root / "restored")
     acknowledge()
+    Store.create(root / "mounted", {}, prepare=with_model).close()
+    acknowledge()
+
+
+def with_model(folder: Path) -> None:
+    """As an index puts its encoder there."""
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_bytes(b"1234")
 
 
 def look(root: Path) -> State:
-    """All there is; every byte of it must be right. An empty folder is as good as none."""
-    return {name: _held(root / name) for name in ("shop", "backup", "restored")}
+    """All there is; every byte of it must be right. Without a store there is nothing."""
+    found = {name: _held(root / name) for name in ("shop", "backup", "restored", "mounted")}
+    if found["mounted"]:
+        assert (root / "mounted" / "model" / "weights").read_bytes() == b"1234"
+    return found
 
 
 def _held(folder: Path) -> Any:
-    if not folder.exists() or not any(folder.iterdir()):
+    if not (folder / "store.db").exists():
         return None
     with Store.open(folder, writer=False) as store:
         assert store.verify() == []
@@ -71,30 +92,31 @@ def _held(folder: Path) -> Any:
             revisions[record.document.id] = revision_of(record)
         base = store.base()
         rows = None if base is None else base.arrays["rows"].tolist()
-        return store.version, revisions, store.setting("weight"), rows
+        return store.version, revisions, store.setting("weight"), store.answer("key"), rows
 
 
 def use(root: Path) -> None:
     """Whatever the power cut left, one can go on."""
-    store = Store.open(root / "shop", writer=True) if _held(root / "shop") else Store.create(root / "shop", {})
-    with store:
+    with Store.open(root / "shop", writer=True) if _held(root / "shop") else Store.create(root / "shop", {}) as store:
         with store.transaction() as tx:
             tx.insert(sample("new"))
         assert store.verify() == []
-        if not (root / "backup").exists():
+        if not _held(root / "backup"):
             store.backup(root / "backup")
-    if not (root / "restored").exists():
+    if not _held(root / "restored"):
         Store.restore(root / "backup", root / "restored")
+    if not _held(root / "mounted"):
+        Store.create(root / "mounted", {}, prepare=with_model).close()
 
 
-def test_a_power_cut_at_some_moments(tmp_path: Path, scratch: Path) -> None:
-    run = recorded(tmp_path / "disk", everything, look, scratch)
+def test_a_power_cut_at_some_moments(disk: Path, scratch: Path) -> None:
+    run = recorded(disk, everything, look, scratch)
     assert list(run.losses(use, every=40, seed=random.randrange(2**31))) == []
 
 
 @pytest.mark.slow
-def test_a_power_cut_at_every_moment(tmp_path: Path, scratch: Path) -> None:
-    run = recorded(tmp_path / "disk", everything, look, scratch)
+def test_a_power_cut_at_every_moment(disk: Path, scratch: Path) -> None:
+    run = recorded(disk, everything, look, scratch)
     assert list(run.losses(use, every=1, seed=random.randrange(2**31))) == []
 
 
@@ -119,8 +141,8 @@ def traces(root: Path) -> State:
     return {"traces": [name for needle in both for name in files_with(root, needle)]}
 
 
-def test_what_was_compacted_away_is_gone_after_a_power_cut_too(tmp_path: Path, scratch: Path) -> None:
-    run = recorded(tmp_path / "disk", forgotten, traces, scratch)
+def test_what_was_compacted_away_is_gone_after_a_power_cut_too(disk: Path, scratch: Path) -> None:
+    run = recorded(disk, forgotten, traces, scratch)
     assert list(run.losses(every=1, seed=random.randrange(2**31), acknowledged=1)) == []
 
 
@@ -147,9 +169,9 @@ def unsynced_bases(monkeypatch: pytest.MonkeyPatch) -> None:
     [(unsynced_commits, "shop is not as in"), (unsynced_names, "backup is not as in"), (unsynced_bases, "base")],
 )
 def test_the_power_cut_test_would_notice_a_loss(
-    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, spoil: Any, lost: str
+    disk: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, spoil: Any, lost: str
 ) -> None:
     spoil(monkeypatch)
-    run = recorded(tmp_path / "disk", everything, look, scratch)
+    run = recorded(disk, everything, look, scratch)
     monkeypatch.undo()
     assert any(lost in one for one in run.losses(every=11, seed=0))

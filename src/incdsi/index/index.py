@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import DiskFull, InvalidInput, UnknownDocument, VersionConflict
+from incdsi.errors import DiskFailed, DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
@@ -605,9 +605,11 @@ class Index:
         return base.sequence if base is not None else 0
 
     def _refresh_base(self) -> None:
-        """Write a base if there is room for it: what was acknowledged does not depend on one."""
-        with contextlib.suppress(DiskFull):
+        """Write a base if the disk lets us: what was acknowledged does not depend on one."""
+        try:
             self._write_base()
+        except (DiskFull, DiskFailed):
+            logger.warning("the disk is full or failing: no base was written, so opening this index will take longer")
 
     def _write_base(self) -> None:
         self._store.write_base(self._live.to_arrays(), self._live.sequence)

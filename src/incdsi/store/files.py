@@ -56,6 +56,7 @@ def _beside(path: Path) -> Iterator[Path]:
         yield folder
         fsync_tree(folder)
         _publish(folder, path)
+        folder = path
         for parent in (path.parent, *(made.parent for made in parents)):
             fsync(parent)
     except BaseException:
@@ -74,6 +75,7 @@ def _inside(path: Path) -> Iterator[Path]:
             _clear(path)
         require_vacant(path)
         folder.mkdir()
+        fsync(path)  # never what was moved out of it without it
         try:
             yield folder
             _move_in(folder, path)

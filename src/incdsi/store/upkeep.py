@@ -16,7 +16,7 @@ from incdsi.store import answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
 from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
-from incdsi.store.files import MODEL, STORE, staged
+from incdsi.store.files import MODEL, STORE, WAL, staged
 from incdsi.store.records import JSON
 from incdsi.store.schema import APPLICATION_ID, check_format, migrate
 
@@ -63,14 +63,8 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
             f"expected readers of {folder} to finish their reads, found one that did not; what was deleted "
             f"may still be in {STORE}-wal: compact again later"
         )
-    _sync_removals(folder)
-
-
-def _sync_removals(folder: Path) -> None:
-    """After a power cut emptied logs would be full again, and removed files back, with what was deleted."""
-    for log in folder.glob("*-wal"):
-        with contextlib.suppress(FileNotFoundError):  # a server that stops removes its own
-            fsync(log)
+    # Else a power cut would bring back a full log and an old base, with what was deleted.
+    fsync(folder / WAL)
     fsync(folder)
 
 
