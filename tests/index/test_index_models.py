@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from index_samples import answers, docs
+from powerloss_survival import State, recorded
 
 from incdsi.errors import ModelNotFound
 from incdsi.index import Index, models
@@ -153,3 +156,78 @@ def test_a_backup_has_the_model_it_needs_and_no_other(tmp_path: Path, two_models
         with Index.open(tmp_path / "backup") as copy:
             assert answers(copy) == answers(index)
     assert kept(tmp_path / "backup") == [name(new)]
+
+
+def adopted(old: Any, new: Any, *, killed: Callable[[pytest.MonkeyPatch], None] | None = None) -> Any:
+    """An index that adopts, after a process that was killed while it did; only the end is acknowledged."""
+
+    def act(root: Path, acknowledge: Callable[[], None]) -> None:
+        with Index.create(root / "shop", old) as index:
+            index.add_many(docs(3))
+            if killed is not None:
+                with pytest.MonkeyPatch.context() as patch:
+                    killed(patch)
+                    with pytest.raises(KilledError):
+                        index.adopt(new)
+            else:
+                acknowledge()
+            index.adopt(new)
+            acknowledge()
+
+    return act
+
+
+def killed_before_the_sync(patch: pytest.MonkeyPatch) -> None:
+    def die(folder: Path) -> None:
+        if folder.name == "model":
+            raise KilledError
+        fsync(folder)
+
+    fsync = models.fsync
+    patch.setattr(models, "fsync", die)
+
+
+def look(root: Path) -> State:
+    """What the index answers, by the model that its folder holds."""
+    if not (root / "shop" / "store.db").exists():
+        return {"shop": None}
+    with Index.open(root / "shop") as index:
+        assert index.verify() == []
+        return {"shop": (index.info().encoder, answers(index))}
+
+
+def test_an_adopted_model_survives_a_power_cut(tmp_path: Path, scratch: Path, two_models: tuple[Any, Any]) -> None:
+    run = recorded(tmp_path, adopted(*two_models), look, scratch)
+    assert list(run.losses(every=10, seed=random.randrange(2**31), acknowledged=1)) == []
+
+
+def test_a_model_that_a_killed_process_left_survives_a_power_cut(
+    tmp_path: Path, scratch: Path, two_models: tuple[Any, Any]
+) -> None:
+    run = recorded(tmp_path, adopted(*two_models, killed=killed_before_the_sync), look, scratch)
+    assert list(run.losses(every=1, seed=random.randrange(2**31), acknowledged=1)) == []
+
+
+def test_a_model_that_was_half_removed_is_not_taken_for_a_whole_one(
+    tmp_path: Path, two_models: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = two_models
+
+    def die(folder: Path, **_: object) -> None:
+        if (folder / "model.onnx").exists():
+            (folder / "model.onnx").unlink()
+            raise KilledError
+
+    with Index.create(tmp_path / "shop", old) as index, Store.open(tmp_path / "shop", writer=False) as reader:
+        index.add_many(docs(3))
+        with monkeypatch.context() as patch:
+            patch.setattr(models.shutil, "rmtree", die)
+            with pytest.raises(KilledError):
+                index.adopt(new)
+        snapshot = reader.changes(0)  # while somebody reads, nothing is tidied
+        index.add_many(docs(1, start=3))
+        index.adopt(old)
+        snapshot.upserts.close()
+        found = answers(index)
+    with Index.open(tmp_path / "shop") as again:
+        assert answers(again) == found

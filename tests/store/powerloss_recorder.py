@@ -36,7 +36,7 @@ class Truncate(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """`old` in folder `source` becomes `new` in folder `file`; without the one it is made, without the other removed."""
+    """`old` in folder `source` becomes `new` in folder `file`; without `old` it is made, without `new` removed."""
 
     file: int
     old: str | None

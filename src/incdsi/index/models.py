@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import shutil
 import sys
@@ -14,6 +15,7 @@ from incdsi.text.encoders import Encoder, load_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
+PART = ".part"  # half a model: on its way in or out
 
 
 def as_encoder(encoder: Encoder | str | Path | None) -> Encoder:
@@ -38,26 +40,41 @@ def keeper(encoder: Encoder) -> Callable[[Path], None]:
 
     def keep(index_folder: Path) -> None:
         name = folder_name(encoder)
-        if name is None or (index_folder / name).exists():
+        if name is None:
             return
         (index_folder / MODELS).mkdir(exist_ok=True)
         fsync(index_folder)
-        if isinstance(encoder, OnnxEncoder):
-            beside = index_folder / f"{name}.part"
-            shutil.rmtree(beside, ignore_errors=True)
-            _copy_durably(encoder.folder, beside)
-            beside.rename(index_folder / name)
-        else:
-            importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, index_folder / name)
-        fsync(index_folder / MODELS)  # settings that name it are about to be on the disk
+        if not (index_folder / name).exists():
+            _put(encoder, index_folder / name)
+        # Settings that name it are about to be on the disk, whoever put it there.
+        fsync(index_folder / MODELS)
 
     return keep
+
+
+def _put(encoder: Encoder, folder: Path) -> None:
+    if isinstance(encoder, OnnxEncoder):
+        beside = _part(folder)
+        shutil.rmtree(beside, ignore_errors=True)
+        _copy_durably(encoder.folder, beside)
+        beside.rename(folder)
+    else:
+        importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, folder)
 
 
 def remove_others(index_folder: Path, keep: str | None) -> None:
     """Remove every model, whole or half-copied, but the one that the settings name."""
     for folder in others(index_folder, keep):
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if folder.suffix != PART:  # half a model must not have a name that settings may come to again
+                shutil.rmtree(_part(folder), ignore_errors=True)
+                folder = folder.rename(_part(folder))
+                fsync(index_folder / MODELS)
+            shutil.rmtree(folder)
+
+
+def _part(folder: Path) -> Path:
+    return folder.with_name(folder.name + PART)
 
 
 def others(index_folder: Path, keep: str | None) -> list[Path]:
