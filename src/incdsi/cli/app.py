@@ -12,10 +12,12 @@ import typer
 from typer.core import TyperGroup
 
 from incdsi import __version__
+from incdsi.cli.output import printable
 from incdsi.errors import IncDSIError
 
 REFUSED, PROBLEMS, STOPPED = 1, 3, 130
 FIRST = ("add", "search", "teach", "get", "update", "upsert", "delete", "resolve", "sync", "info", "tune", "train")
+WrongUsage: Any = typer.BadParameter.__mro__[1]  # click's, or the one inside typer
 
 
 class Commands(TyperGroup):
@@ -35,6 +37,9 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except WrongUsage as error:
+            error.message = printable(error.message)
+            raise
         except IncDSIError as error:
             leave(REFUSED, str(error))
         except UnicodeDecodeError as error:
@@ -49,7 +54,7 @@ class Commands(TyperGroup):
 
 def leave(code: int, sentence: str) -> NoReturn:
     """End with a sentence on stderr."""
-    typer.secho(sentence, err=True, fg=typer.colors.YELLOW if code == STOPPED else typer.colors.RED)
+    typer.secho(printable(sentence), err=True, fg=typer.colors.YELLOW if code == STOPPED else typer.colors.RED)
     raise typer.Exit(code)
 
 

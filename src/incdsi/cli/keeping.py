@@ -10,7 +10,7 @@ import typer
 from incdsi.cli.app import PROBLEMS, app
 from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
-from incdsi.cli.output import emit, printable, show
+from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress
 from incdsi.errors import IncDSIError, IndexNotFound
 
@@ -30,7 +30,7 @@ def verify(index: IndexPath, as_json: AsJson = False) -> None:
     if as_json:
         emit({"sound": not problems, "problems": problems})
     else:
-        show(*(printable(problem) for problem in problems or ["sound: every byte was read and nothing is wrong"]))
+        show(*(problems or ["sound: every byte was read and nothing is wrong"]))
     if problems:
         raise typer.Exit(PROBLEMS)
 

@@ -15,7 +15,7 @@ import typer
 from incdsi.cli.app import app
 from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
-from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, printable, show, table
+from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import stdin_lines
 from incdsi.documents import Taught
@@ -62,7 +62,7 @@ def search(
                 hit_list = [hit_json(hit) for hit in hits]
                 emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
             else:
-                show(*([f"\n{printable(text)}"] if query == "-" else []))
+                show(*([f"\n{text}"] if query == "-" else []))
                 show(hits_table(text, hits) if hits else "no document passes the filter" if chosen else "no documents")
 
 
@@ -89,7 +89,7 @@ def get(
         fields = [("id", document.id), ("title", document.title), *document.metadata.items()]
         questions = [("taught" if isinstance(text, Taught) else "asked", text) for text in asked]
         show(table(("", ""), [(name, str(value)) for name, value in [*fields, *questions]]))
-        show("", printable(document.text))
+        show("", document.text)
 
 
 @app.command()
@@ -245,7 +245,7 @@ def _write(lines: Iterable[str], output: Path | None) -> int:
     if output is not None:
         return write_lines(output, lines)
     for line in lines:
-        typer.echo(line)
+        write_line(line)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,19 @@ MOST_CONFLICTS = 10
 SNIPPET_WORDS = 32
 SNIPPET_FROM = 100_000  # characters looked at
 
+# Control characters but tab and line feed, separators of lines, overrides of direction, lone surrogates.
+_STEERING = ((0x00, 0x09), (0x0B, 0x20), (0x7F, 0xA0), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
+_ESCAPES = {code: chr(code).encode("unicode_escape").decode() for start, end in _STEERING for code in range(start, end)}
+
 
 def emit(value: Any) -> None:
     """One line of JSON."""
-    typer.echo(as_line(value))
+    write_line(as_line(value))
+
+
+def write_line(line: str) -> None:
+    """A line for programs: exact, but for a terminal, which it must not steer."""
+    typer.echo(printable(line) if sys.stdout.isatty() else line)
 
 
 def as_line(value: Any) -> str:
@@ -37,7 +47,7 @@ def as_line(value: Any) -> str:
 def note(text: str, *, quiet: bool = False) -> None:
     """A sentence beside the result."""
     if not quiet:
-        typer.secho(text, err=True, dim=True)
+        typer.secho(printable(text), err=True, dim=True)
 
 
 def show(*parts: RenderableType) -> None:
@@ -46,7 +56,8 @@ def show(*parts: RenderableType) -> None:
 
     console = Console(markup=False, highlight=False, emoji=False)
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str) and not console.is_terminal)
+        shown = printable(part) if isinstance(part, str) else part
+        console.print(shown, soft_wrap=isinstance(part, str) and not console.is_terminal)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableType:
@@ -58,7 +69,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableTy
     made = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for place, name in enumerate(columns):
         numbers = bool(cells) and all(right for _, right in (row[place] for row in cells))
-        made.add_column(Text(name), justify="right" if numbers else "left", overflow="fold")
+        made.add_column(Text(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for row in cells:
         made.add_row(*(text if not isinstance(text, str) else Text(printable(text)) for text, _ in row))
     return made
@@ -113,8 +124,8 @@ def snippet(text: str, query: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without characters that would steer a terminal; lines are kept."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
+    """The text with what would steer a terminal shown as an escape, such as \\x1b; lines and tabs are kept."""
+    return text.replace("\r\n", "\n").translate(_ESCAPES)
 
 
 def sentences(problems: Sequence[str], noun: str) -> str:
