@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import threading
@@ -243,13 +244,32 @@ def test_an_index_opened_before_a_fork_is_refused_in_the_child(index: Index) -> 
     index.add(Document(id="a", text="words"))
     pid = os.fork()
     if pid == 0:
-        try:
-            index.search("words")
-        except ValueError as error:
-            os._exit(7 if "before a fork" in str(error) else 1)
-        os._exit(2)
+        refused = 0
+        with contextlib.suppress(BaseException):
+            for act in (lambda: index.search("words"), lambda: index.add(doc("b")), lambda: len(index)):
+                try:
+                    act()
+                except ValueError as error:
+                    refused += "before a fork" in str(error)
+            index.close()  # nothing of it is the child's
+            refused += 4
+        os._exit(refused)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     assert ids(index, "words") == ["a"]
+    index.add(doc("c"))
+    assert len(index) == 2
+
+
+def test_a_child_that_forks_opens_the_index_anew(index: Index, tmp_path: Path) -> None:
+    index.add_many(docs(5))
+    expected = answers(index)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with contextlib.suppress(BaseException), Index.open(tmp_path / "shop", TOY) as mine:
+            code = 7 if answers(mine) == expected else 2
+        os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
 def test_a_reader_that_fails_while_catching_up_begins_again(

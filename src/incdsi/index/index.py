@@ -159,7 +159,12 @@ class Index:
             raise
 
     def close(self) -> None:
-        """Let go of files and lock; a writer that changed much leaves a base for quick opening."""
+        """Let go of files and lock; a writer that changed much leaves a base for quick opening.
+
+        In a forked child nothing happens: they are the parent's.
+        """
+        if self._store.foreign:
+            return
         with self._mutex:
             writing, self._writing = self._writing, False
             try:
@@ -481,6 +486,7 @@ class Index:
 
     def _current(self) -> Serving:
         """What there is to search, with everything other processes have written by now."""
+        self._store.require_usable()
         if not self._writing:
             with self._following:
                 if not self._writing:
@@ -511,6 +517,7 @@ class Index:
     @contextlib.contextmanager
     def _changing(self, if_version: int | None) -> Iterator[None]:
         """Hold the lock, be up to date, and refuse when the index is not the one the caller saw."""
+        self._store.require_usable()
         with self._mutex:
             self._become_writer()
             if if_version is not None and if_version != self.version:

@@ -53,11 +53,12 @@ def clear_errors(file: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def whole_or_nothing(connection: apsw.Connection) -> Iterator[None]:
-    """Undoes whatever transaction is still open when the block raises."""
+    """Undoes whatever transaction is still open when the block raises; not in a child forked in the block."""
+    process = os.getpid()
     try:
         yield
     except BaseException:
-        if connection.in_transaction:
+        if os.getpid() == process and connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
@@ -108,6 +109,7 @@ class Readers:
         self._wal = file.with_name(WAL)
         self._sealed = not os.access(file.parent, os.W_OK)
         self._idle: list[Reader] = []
+        self._out = 0
         self._mutex = threading.Lock()
         self._closed = False
         self._pid = os.getpid()
@@ -148,14 +150,23 @@ class Readers:
         self.require_usable()
         seal = self.seal()
         with self._mutex:
+            self._out += 1
             while self._idle:
                 reader = self._idle.pop()
                 if reader.seal == seal:
                     return reader
                 reader.connection.close()
+        try:
+            return Reader(self._opened(), seal)
+        except BaseException:
+            with self._mutex:
+                self._out -= 1
+            raise
+
+    def _opened(self) -> apsw.Connection:
         with clear_errors(self._file):
             try:
-                return Reader(self._open(), seal)
+                return self._open()
             except apsw.CantOpenError as error:
                 if not self._sealed:
                     raise
@@ -166,7 +177,10 @@ class Readers:
 
     def give(self, reader: Reader) -> None:
         """Takes a connection back; it is closed when the store is."""
+        if self.foreign():
+            return
         with self._mutex:
+            self._out -= 1
             if not self._closed:
                 self._idle.append(reader)
                 return
@@ -180,13 +194,21 @@ class Readers:
         return (found.st_ino, found.st_mtime_ns, found.st_size, int(self._has_wal()))
 
     def close(self) -> None:
-        """Closes what is idle now and the rest when it is given back; in a forked child touches nothing."""
+        """Closes what is idle now and the rest when it is given back."""
         with self._mutex:
             self._closed = True
             idle, self._idle = self._idle, []
-        if not self.foreign():
-            for reader in idle:
-                reader.connection.close()
+        for reader in idle:
+            reader.connection.close()
+
+    def busy(self, *, apart_from: int) -> bool:
+        """Whether more connections than that are lent, or one is just being lent."""
+        return self._mutex.locked() or self._out > apart_from
+
+    def disown(self) -> list[apsw.Connection]:
+        """The idle connections, which are the caller's from now on."""
+        idle, self._idle = self._idle, []
+        return [reader.connection for reader in idle]
 
     def require_usable(self) -> None:
         """Refuses a closed store, and one that was opened before a fork."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, UnknownDocument, UnsupportedFormat
-from incdsi.store import answers, checks, upkeep
+from incdsi.store import answers, checks, forks, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import decode_document
@@ -41,6 +41,7 @@ class Store:
     """
 
     def __init__(self, path: Path, *, writer: bool) -> None:
+        forks.require_usable(path)
         self.path = path
         self._file = path / STORE
         self._mutex = threading.Lock()
@@ -51,6 +52,7 @@ class Store:
         self._polling = threading.Lock()
         self._watch: Reader | None = None
         self._seen: tuple[Any, ...] = ()
+        forks.part_at_fork(self)
         try:
             with clear_errors(self._file):
                 self._start()
@@ -113,6 +115,8 @@ class Store:
         A writer leaves everything in store.db alone, unless a reader still holds an older snapshot, or the disk is
         full: then store.db-wal keeps the rest until the next writer closes.
         """
+        if self._readers.foreign():
+            return
         if self._owner == threading.get_ident():
             raise InvalidInput("expected no open transaction when closing, found one; end it first")
         with self._polling:
@@ -120,8 +124,6 @@ class Store:
         if watch is not None:
             self._readers.give(watch)
         self._readers.close()
-        if self._readers.foreign():
-            return
         with self._mutex:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -150,6 +152,7 @@ class Store:
                 changes = Transaction(connection, self._file)
             try:
                 yield changes
+                self.require_usable()  # a child forked in the block must not commit for its parent
                 with clear_errors(self._file):
                     changes.finish()
                     connection.execute("COMMIT")
@@ -324,6 +327,29 @@ class Store:
         except (CorruptStore, OSError) as error:  # damage that stops the reading
             found.append(str(error))
         return found
+
+    # Forking
+
+    def require_usable(self) -> None:
+        """Refuses a closed store, and one that was opened before a fork."""
+        self._readers.require_usable()
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this process is a forked child of the one that opened the store."""
+        return self._readers.foreign()
+
+    def busy(self) -> bool:
+        """Whether a thread may be using a connection just now."""
+        watching = self._watch is not None
+        return self._mutex.locked() or self._polling.locked() or self._readers.busy(apart_from=int(watching))
+
+    def disown(self) -> list[apsw.Connection]:
+        """All connections that nobody is using, which are the caller's from now on."""
+        watch, self._watch = self._watch, None
+        connection, self._connection = self._connection, None
+        kept = [None if watch is None else watch.connection, connection]
+        return [*self._readers.disown(), *(one for one in kept if one is not None)]
 
     # Inside
 
