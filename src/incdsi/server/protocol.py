@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol, which closes on a client that is slow or sends too much before its request begins."""
+"""uvicorn's HTTP protocol, which closes on a client that sends or reads nothing, or too much before its request."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from incdsi.server.settings import ServerSettings
 
 def protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
     """The protocol with the limits in these settings."""
-    seconds, most = settings.header_seconds, settings.header_bytes
+    seconds, patience, most = settings.header_seconds, settings.body_seconds, settings.header_bytes
 
     class Limited(HttpToolsProtocol):
         """What is no body (heads, trailers, the lengths of chunks) may not go on for long, in bytes or seconds."""
 
         _overdue: asyncio.TimerHandle | None = None
+        _unread: asyncio.TimerHandle | None = None
         _beside_bodies = 0  # bytes since the last head or piece of a body
         _head_too_large = False
 
@@ -44,7 +45,16 @@ def protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._head_arrived()
+            self._was_read()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._wait_for_reader()
+
+        def resume_writing(self) -> None:
+            self._was_read()
+            super().resume_writing()
 
         def on_headers_complete(self) -> None:
             if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > most:
@@ -66,6 +76,21 @@ def protocol(settings: ServerSettings) -> type[HttpToolsProtocol]:
             if self.cycle is None or self.cycle.response_complete:
                 self.transport.write(_answer(_too_large(most) if self._head_too_large else _no_http()))
             self.transport.close()
+
+        def _wait_for_reader(self) -> None:
+            left = self.transport.get_write_buffer_size()
+            self._unread = self.loop.call_later(patience, self._require_progress, left)
+
+        def _require_progress(self, before: int) -> None:
+            if self.transport.get_write_buffer_size() < before:
+                self._wait_for_reader()
+            else:
+                self.transport.abort()  # nobody reads: what waits for them would be held for ever
+
+        def _was_read(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
         def _wait_for_head(self) -> None:
             self._overdue = self.loop.call_later(seconds, self._too_slow)

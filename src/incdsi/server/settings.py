@@ -52,9 +52,9 @@ class ServerSettings(BaseSettings):
     queue: Annotated[int, Field(ge=1, description="Most writes that may wait.")] = 256
     threads: Annotated[int, Field(ge=1, description="Searches at a time.")] = max(2, os.cpu_count() or 2)
     header_bytes: Annotated[int, Field(ge=1024, description="Most bytes of a request's first lines.")] = 64 << 10
-    body_seconds: Annotated[float, Field(gt=0, description="For a body, or the next piece of a stream, to arrive.")] = (
-        30.0
-    )
+    body_seconds: Annotated[
+        float, Field(gt=0, description="For a body, or the next piece of a stream, to arrive or be read.")
+    ] = 30.0
     header_seconds: Annotated[float, Field(gt=0, description="For a request's first lines to arrive.")] = 10.0
     stop_seconds: Annotated[int, Field(ge=1, description="For answers to be finished when stopping.")] = 60
     quality_seconds: Annotated[float, Field(gt=0, description="Least time between two looks at the quality.")] = 10.0
