@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_injection import Trial
 from index_samples import answers, docs
 from powerloss_survival import State, recorded
 
@@ -231,3 +232,21 @@ def test_a_model_that_was_half_removed_is_not_taken_for_a_whole_one(
         found = answers(index)
     with Index.open(tmp_path / "shop") as again:
         assert answers(again) == found
+
+
+@pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_disk_that_fails_while_a_model_is_adopted(
+    tmp_path: Path, scratch: Path, two_models: tuple[Any, Any], every: int
+) -> None:
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(3))
+    trial = Trial(
+        template=tmp_path,
+        scratch=scratch,
+        open=lambda root: Index.open(root / "shop"),
+        verb=lambda index, root: index.adopt(new),
+        look=look,
+        use=lambda index: index.add_many(docs(1, start=3)),
+    )
+    assert list(trial.problems(every=every, seed=random.randrange(2**31))) == []

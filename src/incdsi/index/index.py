@@ -30,6 +30,7 @@ from incdsi.index.writing import Receipt, Writer
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
+from incdsi.store.connections import clear_errors
 from incdsi.store.filters import Where, matches_everything
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans
@@ -431,7 +432,8 @@ class Index:
         The old one's files go when nobody reads by it any more: now, or when the index is next changed.
         """
         with self._changing(None):
-            models.keeper(encoder)(self._store.path)
+            with clear_errors(self._store.path / models.MODELS):
+                models.keeper(encoder)(self._store.path)
             settings = replace(
                 self._settings,
                 fingerprint=encoder.fingerprint,
@@ -602,10 +604,14 @@ class Index:
         self._applied()
 
     def _remove_old_models(self) -> None:
-        """A reader or a backup that began before a swap may still want the model of then: leave it to the next."""
+        """A reader or a backup that began before a swap may still want the model of then: leave it to the next.
+
+        So does a disk that is full or failing: the swap is done.
+        """
         path, keep = self._store.path, self._settings.model
-        if models.others(path, keep) and self._store.settled():
-            models.remove_others(path, keep)
+        with contextlib.suppress(DiskFull, DiskFailed):
+            if models.others(path, keep) and self._store.settled():
+                models.remove_others(path, keep)
 
     def _base_sequence(self) -> int:
         base = self._store.base()
