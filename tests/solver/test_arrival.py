@@ -46,8 +46,9 @@ def test_random_problems_end_where_the_oracles_do(first: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 3400, 200))
-def test_thousands_of_random_problems_end_where_all_oracles_do(first: int, record_property) -> None:
-    record_property("largest_gap", max(check(drawn(seed), ALL) for seed in range(first, first + 200)))
+def test_thousands_of_random_problems_end_where_all_oracles_do(first: int) -> None:
+    largest = max(check(drawn(seed), ALL) for seed in range(first, first + 200))
+    print(f"largest relative gap: {largest:.1e}")  # shown by pytest -rP
 
 
 @pytest.mark.parametrize("anchor", [1e-9, 1e-8])

@@ -2,7 +2,7 @@
 
 At any vector only violated rows count. So: minimise over the queries alone, ask who is violated or
 near it, take those in, minimise again, until nobody outside is violated. Then the minimiser of the
-small problem is the minimiser of the whole one, and the small problem's gradient is the proof.
+small problem is the minimiser of the whole one, and the small problem's duality gap is the proof.
 A pass is saved when the vector moved less than the radius in which no other row can be violated.
 """
 

@@ -19,7 +19,7 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status
 
 SOFTER = (1e-2, 1e-4)  # of the anchor's weight, tried in this order
-TIED = 1e-9  # of the scores: shortfalls this near are equal but for rounding
+TIED = 1e-6  # of the scores: shortfalls this near are equal but for rounding and the pull of a weak anchor
 OUT_OF_REACH = 1e3  # times the length of the best compromise
 
 
