@@ -30,7 +30,7 @@ def read_rows(source: str | Path) -> Iterator[Row]:
     kind = _kind(path) if str(source) != "-" else ".jsonl"
     if kind not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv"):
         raise InvalidFile("expected a .jsonl, .csv or .tsv file, gzipped or not, found another ending", path=path)
-    with open_bytes(source) as stream, _damage_named(source):
+    with open_bytes(source) as stream:
         if kind == ".csv":
             yield from _table_rows(_csv_records(stream, source), source)
         elif kind == ".tsv":
@@ -46,8 +46,11 @@ def is_table(source: str | Path) -> bool:
 
 @contextlib.contextmanager
 def open_bytes(source: str | Path) -> Iterator[IO[bytes]]:
-    """A file or standard input ("-") for reading, gunzipped when it is gzip by its first bytes."""
-    with contextlib.ExitStack() as stack:
+    """A file or standard input ("-") for reading, gunzipped when it is gzip by its first bytes.
+
+    Damage to the gzip that shows while it is read becomes an InvalidFile.
+    """
+    with contextlib.ExitStack() as stack, _damage_named(source):
         try:
             stream = sys.stdin.buffer if str(source) == "-" else stack.enter_context(Path(source).open("rb"))
         except OSError as error:

@@ -38,6 +38,8 @@ def refusing(path: Path | str, line: int | None = None) -> Iterator[None]:
         raise
     except ValueError as error:
         raise InvalidFile(str(error), path=path, line=line) from error
+    except RecursionError as error:
+        raise InvalidFile("expected flat JSON, found it nested too deeply", path=path, line=line) from error
 
 
 def string(row: Mapping[str, Any], *names: str) -> str:

@@ -18,6 +18,13 @@ from typing import Any
 from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
 
 FORMAT = 1
+KINDS: dict[str, type] = {
+    **dict.fromkeys(("dimension", "max_length", "pad_id", "format"), int),
+    **dict.fromkeys(("pooling", "prompt", "fingerprint", "precision"), str),
+    **dict.fromkeys(("agreement", "files"), dict),
+    "normalise": bool,
+}
+LEAST = {"dimension": 1, "max_length": 1, "pad_id": 0, "format": 1}
 GRAPH, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
 
 
@@ -56,9 +63,10 @@ def read_manifest(folder: Path) -> Manifest:
         raise ModelNotFound(f"expected {GRAPH} and {MANIFEST} in {folder}, found not both; export the model again")
     try:
         manifest = _parsed(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
+        found = "JSON nested too deeply" if isinstance(error, RecursionError) else error
         raise InvalidFile(
-            f"expected a manifest of an exported encoder, found {error}; export it again", path=path
+            f"expected a manifest of an exported encoder, found {found}; export it again", path=path
         ) from error
     for name, wanted in manifest.files.items():
         _require_digest(folder / name, wanted)
@@ -81,6 +89,10 @@ def _parsed(state: Any) -> Manifest:
     missing = [field.name for field in fields(Manifest) if field.name not in state]
     if missing:
         raise TypeError(f"no {', '.join(missing)}")
+    wrong = [f"{name} {state[name]!r:.40}" for name, kind in KINDS.items() if type(state[name]) is not kind]
+    wrong += [f"{name} {state[name]}" for name, least in LEAST.items() if not wrong and state[name] < least]
+    if wrong:
+        raise TypeError(", ".join(wrong))
     if set(state["files"]) != {GRAPH, TOKENIZER}:
         raise TypeError(f"files {sorted(state['files'])}")
     return Manifest(**{field.name: state[field.name] for field in fields(Manifest)})
