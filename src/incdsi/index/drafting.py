@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from incdsi.documents import LONGEST_ID, Document, Taught
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.index.placing import Draft, Stopwatch
+from incdsi.index.shared import QueryOwners
 from incdsi.store import Record, StoredQuery
 from incdsi.store.codec import metadata_rows, utf8
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
-from incdsi.text.queries import distinct, drop_shared, fold
+from incdsi.text.queries import distinct, fold
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out
@@ -34,22 +35,30 @@ class _Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
-    """How documents are prepared: the encoder, the query generator, and whether queries are held out."""
+    """How documents are prepared: the encoder, the query generator, and whether queries are held out.
+
+    No query is generated for a document that another has, one that is indexed, by `owners`, or one before it in the
+    batch, unless others have them all. That depends on the order of the changes alone, not on what is added together
+    (decision 0009).
+    """
 
     encoder: Encoder
     generator: Generator
     hold_out: bool
+    owners: QueryOwners
 
     def drafts(
         self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], watch: Stopwatch
     ) -> list[Draft]:
         """New documents, each with its natural and generated queries."""
         with watch.step("generate"):
-            generated = drop_shared(generate_all(documents, self.generator))
-            asked = [
-                self._asked(document, distinct(natural.get(document.id, ())), generated[document.id])
-                for document in documents
-            ]
+            generated = generate_all(documents, self.generator)
+            asked: list[list[_Text]] = []
+            before: set[str] = set()
+            for document in documents:
+                own = distinct(natural.get(document.id, ()))
+                asked.append(self._asked(document, own, generated[document.id], before=before))
+                before |= {fold(one.text) for one in asked[-1]}
         with watch.step("encode"):
             return self._encoded(documents, asked)
 
@@ -58,7 +67,8 @@ class Drafter:
         held_out = {query.text for query in record.queries if query.held_out}
         with watch.step("generate"):
             generated = generate_all([document], self.generator)[document.id]
-            asked = self._asked(document, distinct([*asked_of(record), *natural]), generated, held_out)
+            both = distinct([*asked_of(record), *natural])
+            asked = self._asked(document, both, generated, held_out, row=record.row)
         with watch.step("encode"):
             (draft,) = self._encoded([document], [asked])
         return replace(draft, row=record.row)
@@ -103,15 +113,22 @@ class Drafter:
         natural: Sequence[str],
         generated: Sequence[str],
         held_out: Iterable[str] | None = None,
+        row: int = 0,
+        before: Container[str] = (),
     ) -> list[_Text]:
-        """What people asked, what was generated and nobody asked, what was taught."""
+        """What people asked, what was generated and nobody has, what was taught; `row` when it is stored already.
+
+        `before` has the folded queries of documents that come before it.
+        """
         asked = [text for text in natural if not isinstance(text, Taught)]
         if held_out is None:
             held_out = _held_out(document.id, asked) if self.hold_out else ()
         known, apart = {fold(text) for text in natural}, set(held_out)
+        unasked = [text for text in generated if fold(text) not in known]
+        own = [text for text in unasked if fold(text) not in before and not self.owners.elsewhere(text, row)]
         return [
             *(_Text(text=text, held_out=text in apart) for text in asked),
-            *(_Text(text=text, generated=True) for text in generated if fold(text) not in known),
+            *(_Text(text=text, generated=True) for text in own or unasked),
             *(_Text(text=text) for text in taught_among(natural)),
         ]
 

@@ -555,7 +555,12 @@ class Index:
             self._serving = Serving.load(self._store, self._encoder, writer=True)
 
     def _writer(self) -> Writer:
-        drafter = Drafter(encoder=self._encoder, generator=self._generator, hold_out=self._settings.tuning)
+        drafter = Drafter(
+            encoder=self._encoder,
+            generator=self._generator,
+            hold_out=self._settings.tuning,
+            owners=self._live.queries,
+        )
         return Writer(
             store=self._store, live=self._live, settings=self._settings, drafter=drafter, receipt=self._receipt
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.errors import CorruptStore, UnsupportedFormat
+from incdsi.index.shared import QueryOwners
 from incdsi.lexical import LexicalIndex
 from incdsi.rows import LocalRows
 from incdsi.rows.table import Growing
@@ -25,7 +26,7 @@ class Live:
     """The documents of a store up to `sequence`, by slot; losing it costs time, never data.
 
     One thread changes it; any number search it meanwhile. `preserve` makes a record's preserve rows (m, h);
-    a reader, which needs none, gives `preserve_nothing`.
+    a reader, which needs none, gives `preserve_nothing` and does not know whose the queries are either.
     """
 
     def __init__(self, dimension: int, preserve: Preserve) -> None:
@@ -33,6 +34,7 @@ class Live:
         self.preserve = preserve
         self.rows = LocalRows(dimension)
         self.lexical = LexicalIndex()
+        self.queries = QueryOwners()
         self.sequence = 0
         self._store_rows = Growing(np.int64)
         self._slots: dict[int, int] = {}
@@ -94,14 +96,23 @@ class Live:
         vectors = [record.vector for record in records]
         self.rows.append_many(vectors, [self.preserve(record) for record in records], instead_of=old)
         self._slots.update(zip((record.row for record in records), slots, strict=True))
+        if self._writes:
+            for record in records:
+                self.queries.put(record.row, [query.text for query in record.queries])
         self.lexical.remove_many([slot for slot in old if slot is not None])
 
     def remove(self, store_rows: Sequence[int]) -> None:
         """Hide these documents."""
         slots = [self._slots.pop(row) for row in store_rows]
+        for row in store_rows:
+            self.queries.remove(row)
         if slots:
             self.rows.remove_many(slots)
             self.lexical.remove_many(slots)
+
+    @property
+    def _writes(self) -> bool:
+        return self.preserve is not preserve_nothing
 
     @property
     def wasteful(self) -> bool:
@@ -115,15 +126,17 @@ class Live:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything as plain arrays, for the base."""
         slots = np.array(sorted(self._slots.values()), dtype=np.intp)
+        rows = self.store_rows(slots)
         owners, preserve_rows, own_scores = self.rows.preserve_arrays()
         return {
-            "store_rows": self.store_rows(slots),
+            "store_rows": rows,
             "vectors": self.rows.vectors(slots),
             **{f"moments.{name}": array for name, array in self.rows.moments_arrays().items()},
             "owners": np.searchsorted(slots, owners),
             "preserve_rows": preserve_rows,
             "own_scores": own_scores,
             **{f"lexical.{name}": array for name, array in self.lexical.to_arrays(slots).items()},
+            **{f"queries.{name}": array for name, array in self.queries.to_arrays(rows.tolist()).items()},
         }
 
     def _take_base(self, base: Base) -> None:
@@ -142,7 +155,8 @@ class Live:
         if len(self.lexical) != len(store_rows):
             raise CorruptStore("expected as many documents in words as in vectors, found others; read the store")
         self.rows.fill(arrays["vectors"], _under("moments.", arrays))
-        if self.preserve is not preserve_nothing:
+        if self._writes:
+            self.queries.fill(store_rows.tolist(), _under("queries.", arrays))
             self.rows.fill_preserve(arrays["owners"], arrays["preserve_rows"], arrays["own_scores"])
         self._store_rows.append(store_rows)
         self._slots = dict(zip(store_rows.tolist(), range(len(store_rows)), strict=True))
