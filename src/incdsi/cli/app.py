@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -50,6 +52,15 @@ class Commands(TyperGroup):
             if error.errno == errno.EPIPE:
                 raise
             leave(REFUSED, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+@contextlib.contextmanager
+def stopping(sentence: Callable[[], str]) -> Iterator[None]:
+    """When Ctrl-C ends the block it leaves this sentence, unless what was stopped left its own."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(str(stop) or sentence()) from stop
 
 
 def leave(code: int, sentence: str) -> NoReturn:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from incdsi.cli.app import stopping
 from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show, tuning_sentence
 from incdsi.cli.progress import Report, progress
 from incdsi.cli.reading import Batch
@@ -44,7 +45,7 @@ class Change:
     def run(self, batches: Iterator[Batch], opening: Callable[[], Index]) -> None:
         """Write batch by batch; the index is opened, or made, once there is a good document."""
         opened: Index | None = None
-        with ExitStack() as stack:
+        with stopping(self._stopped), ExitStack() as stack:
             for batch in batches:
                 self._refuse(batch.problems)
                 if batch.documents:
@@ -92,7 +93,10 @@ class Change:
             try:
                 self.additions += self.verb.apply(index, batch, report)
             except KeyboardInterrupt as stop:
-                raise KeyboardInterrupt(self._stopped(before + reported, whole=reported == total)) from stop
+                if reported == total:  # as the index tuned itself
+                    raise KeyboardInterrupt(self._kept(before + total)) from stop
+                kept = f"at least {count(before + reported)} were {self.verb.done} and are kept"
+                raise KeyboardInterrupt(f"stopped; {kept}; run the same command with --skip-bad for the rest") from stop
             except IncDSIError as error:
                 if before + reported:
                     error.args = (f"{error}\n{count(before + reported)} were {self.verb.done} before and are kept",)
@@ -101,11 +105,13 @@ class Change:
         if index.last_tuning != tuned_before:
             self.tuning = index.last_tuning
 
-    def _stopped(self, done: int, *, whole: bool) -> str:
-        """What Ctrl-C left: more may be in than was reported, unless it came after the last, as the index tuned."""
-        at_least, rest = ("", "if there are more") if whole else ("at least ", "for the rest")
-        kept = f"{at_least}{count(done)} were {self.verb.done} and are kept"
-        return f"stopped; {kept}; run the same command with --skip-bad {rest}"
+    def _stopped(self) -> str:
+        """What Ctrl-C left between two batches, or as the index was closed."""
+        return self._kept(len(self.additions)) if self.additions else "stopped; nothing was written"
+
+    def _kept(self, done: int) -> str:
+        kept = f"{count(done)} were {self.verb.done} and are kept"
+        return f"stopped; {kept}; run the same command with --skip-bad if there are more"
 
     def _json(self) -> dict[str, object]:
         return {

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from incdsi.cli.app import PROBLEMS, app
-from incdsi.cli.opening import open_index, size_of
+from incdsi.cli.app import PROBLEMS, app, stopping
+from incdsi.cli.opening import is_there, open_index, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress
@@ -46,7 +46,7 @@ def compact(index: IndexPath, as_json: AsJson = False) -> None:
       incdsi compact --index shop
     """
     before = size_of(index)
-    with open_index(index) as opened:
+    with stopping(lambda: "stopped; bytes of deleted documents may be left; run it again"), open_index(index) as opened:
         opened.compact()
     after = size_of(index)
     emit({"bytes_before": before, "bytes": after}) if as_json else show(
@@ -69,7 +69,11 @@ def backup(
     Examples:
       incdsi backup backups/monday --index shop
     """
-    with open_index(index) as opened, progress("copying", hidden=as_json or quiet) as report:
+    with (
+        open_index(index) as opened,
+        progress("copying", hidden=as_json or quiet) as report,
+        stopping(lambda: f"stopped; {'the backup is whole' if is_there(target) else 'no backup was made'}"),
+    ):
         opened.backup(target, report)
     emit({"backup": str(target), "bytes": size_of(target)}) if as_json else show(f"backed up {index} to {target}")
 
@@ -91,7 +95,10 @@ def restore(
     """
     from incdsi.store import Store
 
-    with progress("copying", hidden=as_json or quiet) as report:
+    with (
+        progress("copying", hidden=as_json or quiet) as report,
+        stopping(lambda: f"stopped; {'the index is restored' if is_there(index) else 'nothing was restored'}"),
+    ):
         Store.restore(source, index, check=_problems_opening, progress=report)
     with open_index(index) as opened:
         documents = len(opened)

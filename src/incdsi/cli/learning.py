@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.app import app, stopping
 from incdsi.cli.looking import quality_table
 from incdsi.cli.opening import open_index, stored_settings
 from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning
-from incdsi.cli.output import emit, gained, note, sentences, show, table
+from incdsi.cli.output import count, emit, gained, note, sentences, show, table
 from incdsi.cli.progress import Report, progress
 from incdsi.errors import EncoderMismatch, InvalidInput, MissingExtra
 
@@ -44,7 +44,9 @@ def tune(index: IndexPath, tuning: Tuning = None, as_json: AsJson = False, quiet
         emit({"tuning": tuning}) if as_json else show(f"{index} {'tunes' if tuning else 'does not tune'} itself")
         return
     with open_index(index) as opened, progress("tuning", hidden=as_json or quiet) as report:
-        result = opened.tune(report)
+        before = opened.last_tuning
+        with stopping(lambda: f"stopped; the index is {'as it was' if opened.last_tuning == before else 'tuned'}"):
+            result = opened.tune(report)
     if as_json:
         emit(result)
     else:
@@ -105,7 +107,11 @@ def train(
         _learned(model).save(save)
     adopted = model.encoder_fingerprint != stored_settings(index).fingerprint
     if adopted:
-        with open_index(index) as opened, progress("swapping in", hidden=hidden) as report:
+        with (
+            open_index(index) as opened,
+            progress("swapping in", hidden=hidden) as report,
+            stopping(lambda: _stopped_swapping(index, model)),
+        ):
             opened.adopt(model.encoder, report)
     shutil.rmtree(checkpoint, ignore_errors=True)
     _tell(model, adopted, as_json=as_json)
@@ -147,7 +153,15 @@ def _store_queries(index: Index, source: str, report: Report) -> None:
     )
     if problems:
         raise InvalidInput(f"{sentences(problems, 'like these')}\nnothing was stored or trained; mend this first")
-    index.attach(found, progress=report)
+    stored = 0
+
+    def reported(done: int, total: int) -> None:
+        nonlocal stored
+        stored = max(stored, min(done, len(found)))  # when the index tunes itself, all are in
+        report(done, total)
+
+    with stopping(lambda: f"stopped; queries of at least {count(stored)} are stored; run the same command to go on"):
+        index.attach(found, progress=reported)
 
 
 def _trained(
@@ -179,6 +193,12 @@ def _pairs(path: Path) -> tuple[list[Document], Texts, set[str], Texts]:
     held_out = {one.document.id: [query.text for query in one.queries if query.held_out] for one in records}
     natural = {query.text for one in records for query in one.queries if not (query.held_out or query.generated)}
     return [one.document for one in records], queries, natural, {id: texts for id, texts in held_out.items() if texts}
+
+
+def _stopped_swapping(path: Path, model: TrainedModel) -> str:
+    if stored_settings(path).fingerprint == model.encoder_fingerprint:
+        return "stopped; the adapted encoder is swapped in"
+    return "stopped; the adapted encoder is not swapped in; run the same command to go on"
 
 
 def _learned(model: TrainedModel) -> TorchEncoder:

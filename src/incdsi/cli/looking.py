@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.app import app, stopping
 from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
@@ -150,7 +150,10 @@ def export(
         raise typer.BadParameter("expected queries with --format trec-run only, found jsonl", param_hint="'--queries'")
     with open_index(index) as opened, progress("exporting", hidden=as_json or quiet) as report:
         lines = _documents(opened, report) if queries is None else _run(opened, queries, k, mode, report)
-        written = _write(lines, output)
+        with stopping(
+            lambda: f"stopped; {'the output is not whole' if output is None else f'{output} was not written'}"
+        ):
+            written = _write(lines, output)
     if output is not None:
         emit({"path": str(output), "lines": written}) if as_json else show(f"wrote {written:,} lines to {output}")
 
