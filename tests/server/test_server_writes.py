@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import signal
 import socket
@@ -342,7 +344,7 @@ def open_stream(url: str, content: bytes) -> socket.socket:
     connection = socket.create_connection((address.host, address.port), timeout=30)
     connection.sendall(
         b"POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
-        b"Content-Length: 1000000\r\n\r\n" + content
+        b"Content-Length: 1000000000\r\n\r\n" + content
     )
     return connection
 
@@ -370,6 +372,25 @@ def test_stopping_ends_a_stream_and_tells_what_became_of_its_lines(
     assert (found["error"], found["lines"], found["added"], found["refused"]) == ("Overloaded", 100, 99, 1)
     assert found["refusals"][0]["line"] == 71
     assert len(index) == 99
+
+
+def test_stopping_ends_a_stream_that_never_pauses(index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incdsi.server.bodies.LINGER_SECONDS", 0.1)
+
+    def send(connection: socket.socket) -> None:
+        with contextlib.suppress(ConnectionError):
+            for number in itertools.count():
+                connection.sendall(json.dumps({"id": f"s{number}", "text": f"rope {number}"}).encode() + b"\n")
+
+    with running(index, folder, stop_seconds=30) as url:
+        connection = open_stream(url, b"")
+        sender = threading.Thread(target=send, args=[connection])
+        sender.start()
+        while len(index) < 64:
+            time.sleep(0.01)
+    sender.join(30)
+    found = read_problem(connection, 503)
+    assert found["lines"] == found["added"] == len(index)
 
 
 def test_a_stream_that_comes_too_slowly_is_told_what_was_taken(start: Start, index: Index) -> None:

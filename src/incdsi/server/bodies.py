@@ -135,10 +135,10 @@ async def _next(request: Request, seconds: float, stopping: asyncio.Event | None
     told = asyncio.ensure_future(stopping.wait()) if stopping is not None else None
     try:
         await asyncio.wait([one for one in (coming, told) if one], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if stopping is not None and stopping.is_set():  # also when the client never pauses
+            raise Refused(Overloaded("the server is stopping; send the rest again later"), 503, {"Connection": "close"})
         if coming.done():
             return coming.result()
-        if told is not None and told.done():
-            raise Refused(Overloaded("the server is stopping; send the rest again later"), 503, {"Connection": "close"})
         raise Refused(
             TooSlow("expected the whole request in time, found it unfinished; send it faster"),
             408,
