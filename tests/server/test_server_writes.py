@@ -380,7 +380,8 @@ def test_stopping_ends_a_stream_that_never_pauses(index: Index, folder: Path, mo
     def send(connection: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
             for number in itertools.count():
-                connection.sendall(json.dumps({"id": f"s{number}", "text": f"rope {number}"}).encode() + b"\n")
+                line = {"id": f"s{number}", "text": f"rope {number} " + "x" * 4000}
+                connection.sendall(json.dumps(line).encode() + b"\n")
 
     with running(index, folder, stop_seconds=30) as url:
         connection = open_stream(url, b"")
