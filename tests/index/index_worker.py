@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 sys.path.append(str(Path(__file__).parents[1] / "store"))
 
 from crash_harness import discard, ended, fork_writers, say
@@ -23,11 +25,26 @@ from index_samples import MODES, TOY, answers, asked, doc, text_of
 
 from incdsi.documents import Hit
 from incdsi.index import Index
+from incdsi.store import Store
+from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
-Change = list[Any]  # ["put", id, revision], ["teach", id, query] or ["delete", id]
-State = dict[str, list[Any]]  # id -> [revision, [what was asked and taught]]
+Change = list[Any]  # ["put", id, revision], ["ask", id, query], ["set", name, value] or ["delete", id]
+State = dict[str, list[Any]]  # id -> [revision, [what was asked and taught]]; and of the index "#name" -> [value, []]
 IDS = [f"doc-{number}" for number in range(24)]
-KINDS = {"write": 50, "batch": 12, "teach": 12, "wipe": 3, "compact": 4, "backup": 4, "reopen": 6}
+ENOUGH_TO_TUNE = 4
+VERBS = {
+    "add": 25,
+    "update": 15,
+    "teach": 12,
+    "attach": 8,
+    "delete": 15,
+    "tune": 2,
+    "adopt": 3,
+    "compact": 4,
+    "backup": 4,
+    "restore": 3,
+    "reopen": 5,
+}
 
 
 def after(state: State, changes: list[Change]) -> State:
@@ -36,72 +53,105 @@ def after(state: State, changes: list[Change]) -> State:
     for verb, id, *value in changes:
         if verb == "delete":
             del new[id]
-        elif verb == "teach":
+        elif verb == "ask":
             new[id][1] += [value[0]] if value[0] not in new[id][1] else []  # once is enough for an index too
-        elif id in new:
+        elif verb == "set" or id in new:
             new[id][0] = value[0]
         else:
-            new[id] = [value[0], asked(id)]
+            new[id] = [value[0], asked(id, 4)]
     return new
 
 
-def operations(state: State, choice: random.Random) -> Iterator[tuple[str, list[Change]]]:
-    """An endless stream of operations that fit what is there."""
-    revision = max((entry[0] for entry in state.values()), default=0)
+def operations(state: State, choice: random.Random, aim: str) -> Iterator[tuple[str, list[Change]]]:
+    """An endless stream of operations that fit what is there; every other one is of the verb `aim`, if it fits."""
+    revision = max(entry[0] for entry in state.values())
     while True:
-        (kind,) = choice.choices(list(KINDS), list(KINDS.values()))
-        changes: list[Change] = []
+        (verb,) = [aim] if aim and choice.random() < 0.5 else choice.choices(list(VERBS), list(VERBS.values()))
         revision += 1
-        if kind == "write":
-            id = choice.choice(IDS)
-            changes = [["delete", id] if id in state and choice.random() < 0.4 else ["put", id, revision]]
-        elif kind == "batch":
-            free = [id for id in IDS if id not in state]
-            changes = [["put", id, revision] for id in choice.sample(free, min(len(free), 5))]
-        elif kind == "teach" and state:
-            changes = [["teach", choice.choice(sorted(state)), f"lesson {revision}"]]
-        elif kind == "wipe":
-            changes = [["delete", id] for id in sorted(state) if state[id][0] % 3 == 0]
-        yield kind, changes
-        state = after(state, changes)
+        changes = _changes(verb, state, revision, choice)
+        if changes is not None:
+            yield verb, changes
+            state = after(state, changes)
 
 
-def perform(index: Index, kind: str, changes: list[Change], scratch: Path, choice: random.Random) -> Index:
+def _changes(verb: str, state: State, revision: int, choice: random.Random) -> list[Change] | None:
+    """What one operation changes; None when there is nothing for it."""
+    there, free = [id for id in IDS if id in state], [id for id in IDS if id not in state]
+    if verb == "add" and free:
+        return [["put", id, revision] for id in choice.sample(free, min(len(free), choice.choice([1, 5])))]
+    if verb == "adopt":
+        return [["set", "#encoder", 1 - state["#encoder"][0]]]
+    if verb == "tune" and len(there) >= ENOUGH_TO_TUNE:
+        return [["set", "#tuned", 1]]
+    if verb in ("update", "teach", "attach", "delete") and there:
+        id = choice.choice(there)
+        if verb == "update":
+            return [["put", id, revision]]
+        if verb == "teach":
+            return [["ask", id, f"lesson {revision}"]]
+        if verb == "attach":
+            some = choice.sample(there, min(len(there), 3))
+            return [["ask", id, f"wish {revision} for {id}"] for id in some]
+        wiped = [id for id in there if state[id][0] % 3 == 0] if choice.random() < 0.2 else []
+        return [["delete", id] for id in wiped or [id]]
+    return [] if verb in ("compact", "backup", "restore", "reopen") else None
+
+
+def perform(index: Index, verb: str, changes: list[Change], folder: Path, choice: random.Random) -> Index:
     """Does one operation for real; the index to go on with."""
-    if kind == "batch":
-        index.add_many([described(id, r) for _, id, r in changes], {id: asked(id) for _, id, _ in changes})
-    elif kind == "wipe":
-        index.delete(where={"third": True})
-    elif kind == "compact":
+    ids = [change[1] for change in changes]
+    if verb == "add":
+        index.add_many([described(id, r) for _, id, r in changes], {id: asked(id, 4) for id in ids})
+    elif verb == "update":
+        index.update(described(ids[0], changes[0][2]))
+    elif verb == "teach":
+        index.teach(changes[0][2], ids[0])
+    elif verb == "attach":
+        index.attach({id: [query] for _, id, query in changes})
+    elif verb == "delete":
+        index.delete(ids, resolve=choice.random() < 0.5)
+    elif verb == "tune":
+        index.tune()
+    elif verb == "adopt":
+        index.adopt(OnnxEncoder(encoder_folder(folder, changes[0][2]), threads=1))
+    elif verb == "compact":
         index.compact()
-    elif kind == "backup":
-        index.backup(scratch)
-        discard(scratch)
-    elif kind == "reopen":
-        path = index._store.path
-        index.close()
-        index = Index.open(path, TOY)
+    elif verb in ("backup", "restore"):
+        index.backup(folder.with_name("backup"))
+        if verb == "restore":
+            Store.restore(folder.with_name("backup"), folder.with_name("restored"))
+        discard(folder.with_name("backup"))
+        discard(folder.with_name("restored"))
     else:
-        for verb, id, *value in changes:
-            if verb == "delete":
-                index.delete(id, resolve=choice.random() < 0.5)
-            elif verb == "teach":
-                index.teach(value[0], id)
-            else:
-                index.upsert(described(id, value[0]), () if id in index else asked(id))
+        index.close()
+        index = Index.open(folder)
     return index
+
+
+def encoder_folder(folder: Path, number: int) -> Path:
+    """Where the test put the encoders that an index is moved between."""
+    return folder.with_name("encoders") / str(number)
 
 
 def described(id: str, revision: int) -> Any:
     return doc(id, revision, edition=revision, third=revision % 3 == 0)
 
 
-def state_of(index: Index) -> State:
-    """What an index holds; every document must be whole."""
+def state_of(index: Index, folder: Path) -> State:
+    """What an index holds; every document must be whole, and everything by the encoder it names."""
+    records = list(index._store.changes(0).upserts)
     found: State = {}
-    for document in index.documents():
-        require_whole(document)
-        found[document.id] = [document.metadata["edition"], index.queries(document.id)]
+    for record in records:
+        require_whole(record.document)
+        queries = [query.text for query in record.queries if not query.generated]
+        found[record.document.id] = [record.document.metadata["edition"], queries]
+    queries = [query for record in records for query in record.queries]
+    embeddings = index._encoder.encode([query.text for query in queries])
+    if any(not np.allclose(one.embedding, other, atol=1e-5) for one, other in zip(queries, embeddings, strict=True)):
+        raise AssertionError("torn: embeddings by another encoder than the index names")
+    other = OnnxEncoder(encoder_folder(folder, 1), threads=1)
+    found["#encoder"] = [int(index._encoder.fingerprint == other.fingerprint), []]
+    found["#tuned"] = [int(index.last_tuning is not None), []]
     return found
 
 
@@ -110,14 +160,14 @@ def require_whole(document: Any) -> None:
         raise AssertionError(f"a torn document: {document}")
 
 
-def write(folder: Path, seed: int) -> None:
+def write(folder: Path, seed: int, aim: str) -> None:
     """Writes until it is killed."""
-    index, choice = Index.open(folder, TOY), random.Random(seed)
-    scratch = folder.with_name("backup")
-    discard(scratch)
-    for kind, changes in operations(state_of(index), choice):
-        say(f"try {json.dumps(changes)}")
-        index = perform(index, kind, changes, scratch, choice)
+    index, choice = Index.open(folder), random.Random(seed)
+    for name in ("backup", "restored"):
+        discard(folder.with_name(name))
+    for verb, changes in operations(state_of(index, folder), choice, aim):
+        say(f"try {verb} {json.dumps(changes)}")
+        index = perform(index, verb, changes, folder, choice)
         say("ack")
 
 
@@ -139,7 +189,7 @@ def digest(index: Index) -> str:
 def read(folder: Path) -> None:
     """Searches in all modes until the input ends; then says what it answers."""
     over, searches = ended(), 0
-    with Index.open(folder, TOY) as index:
+    with Index.open(folder) as index:
         say("reading")
         while not over.wait(0.005):
             mode = MODES[searches % 3]

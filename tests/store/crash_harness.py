@@ -1,7 +1,8 @@
 """What every crash test needs: a process that forks writers, a way to kill them, and what they had acknowledged.
 
-Protocol: the forker reads lines `FOLDER SEED`, forks a writer for each, prints its pid, and `dead` when it has
-ended. A writer prints `try CHANGES` before and `ack` after each operation, or `error ...`.
+Protocol: the forker reads lines `FOLDER SEED AIM`, forks a writer for each, prints its pid, and `dead` when it has
+ended. A writer prints `try VERB CHANGES` before and `ack` after each operation, or `error ...`; it comes to the verb
+AIM soon, and often.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ def ended() -> threading.Event:
     return event
 
 
-def fork_writers(write: Callable[[Path, int], None]) -> None:
+def fork_writers(write: Callable[[Path, int, str], None]) -> None:
     """One writer a line, each in a fresh fork of this interpreter."""
     for line in sys.stdin:
-        folder, seed = line.rsplit(" ", 1)
+        folder, seed, aim = line.rstrip("\n").rsplit(" ", 2)
         pid = os.fork()
         if pid == 0:
             try:
-                write(Path(folder), int(seed))
+                write(Path(folder), int(seed), aim)
             except BaseException as error:
                 say(f"error {error!r}")
             os._exit(1)
@@ -96,10 +97,10 @@ def send(process: subprocess.Popen[str], text: str) -> None:
 
 
 def run_until_killed(
-    forker: subprocess.Popen[str], folder: Path, choice: random.Random, *, acks: int, within: float
+    forker: subprocess.Popen[str], folder: Path, choice: random.Random, *, within: float, aim: str = "", acks: int = 0
 ) -> list[str]:
-    """Starts a writer, kills it within seconds of its first words and `acks` acknowledgements; all it said."""
-    send(forker, f"{folder} {choice.randrange(2**31)}\n")
+    """Starts a writer and kills it within seconds of beginning `aim`, after so many acknowledgements; all it said."""
+    send(forker, f"{folder} {choice.randrange(2**31)} {aim}\n")
     pid, said = 0, []
     killer: threading.Timer | None = None
     while (word := line(forker)) != "dead":
@@ -109,12 +110,18 @@ def run_until_killed(
             pid = int(word.split()[1])
         else:
             said.append(word)
-        if pid and said and killer is None and said.count("ack") >= acks:
+        if killer is None and word.startswith(f"try {aim}") and said.count("ack") >= acks:
+            assert pid
             killer = threading.Timer(choice.random() * within, os.kill, (pid, signal.SIGKILL))
             killer.start()
     assert killer is not None
     killer.join()
     return said
+
+
+def verb_of(word: str) -> str:
+    """What was tried."""
+    return word.split(" ", 2)[1]
 
 
 def acknowledged(
@@ -126,5 +133,5 @@ def acknowledged(
         if word == "ack":
             state, pending = after(state, pending), []
         else:
-            pending = json.loads(word.removeprefix("try "))
+            pending = json.loads(word.split(" ", 2)[2])
     return state, after(state, pending)

@@ -83,14 +83,14 @@ def perform(store: Store, kind: str, changes: list[Change], scratch: Path) -> St
     return store
 
 
-def write(folder: Path, seed: int) -> None:
-    """Writes until it is killed."""
+def write(folder: Path, seed: int, aim: str) -> None:
+    """Writes until it is killed, anything at any time."""
     store = Store.open(folder, writer=True)
     known = {record.document.id: revision_of(record) for record in store.changes(0).upserts}
     scratch = folder.with_name("backup")
     discard(scratch)
     for kind, changes in operations(known, random.Random(seed)):
-        say(f"try {json.dumps(changes)}")
+        say(f"try {kind} {json.dumps(changes)}")
         store = perform(store, kind, changes, scratch)
         say("ack")
 

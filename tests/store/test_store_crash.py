@@ -83,6 +83,8 @@ def test_two_hundred_and_fifty_kills_with_three_readers(tmp_path: Path) -> None:
 
 
 def test_the_crash_test_would_notice_a_loss() -> None:
-    certain, possible = acknowledged({"a": 1}, ['try [["put", "b", 2]]', "ack", 'try [["delete", "a"]]'], after)
+    certain, possible = acknowledged(
+        {"a": 1}, ['try write [["put", "b", 2]]', "ack", 'try write [["delete", "a"]]'], after
+    )
     assert (certain, possible) == ({"a": 1, "b": 2}, {"b": 2})
     assert content(sample("a", 1)) != content(sample("a", 2))
