@@ -55,7 +55,8 @@ class Ring:
 
     def __init__(self, near: Nearest, taken: Sequence[int] = ()) -> None:
         self._near = near
-        lengths = np.sqrt(np.einsum("ij,ij->i", near.rows, near.rows, dtype=np.float64))
+        squares = np.einsum("ij,ij->i", near.rows, near.rows)
+        lengths = np.sqrt(np.maximum(squares, np.finfo(near.rows.dtype).tiny))  # squares of tiny numbers underflow
         self._doubts = product_error(near.rows.dtype, near.rows.shape[1]) * lengths
         self._ceilings = near.ceilings.copy()
         self._ceilings[np.isin(near.indices, taken)] = np.inf

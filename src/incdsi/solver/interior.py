@@ -109,7 +109,7 @@ def duality_gap(excess: Vector, multipliers: Vector, weights: Vector, residual: 
     """
     hinge = np.maximum(excess, 0.0)
     apart = hinge - multipliers / (2 * weights)
-    return float(pull * residual @ residual + weights @ apart**2 + multipliers @ (hinge - excess))
+    return float(pull * (residual @ residual) + weights @ (apart * apart) + multipliers @ (hinge - excess))
 
 
 def _reach(values: Vector, change: Vector) -> float:

@@ -80,19 +80,20 @@ class HingeProblem:
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def distance_bound(self, found: Minimiser) -> float:
-        """||v - v*|| is at most this, by strong convexity; the better of two bounds, rounding included.
+        """||v - v*|| is at most this, by strong convexity, rounding included.
 
-        sqrt(gap / lambda2) holds where hinges are too small for float64, the gradient's norm / (2 lambda2) is
-        closer elsewhere.
+        The gradient's norm / (2 lambda2), or sqrt(gap / lambda2) where hinges are too small for float64.
         """
+        by_gradient = self._gradient_bound(found.vector)
+        if by_gradient <= np.sqrt(EPS) * np.linalg.norm(found.vector):  # the other cannot be closer
+            return by_gradient
         by_gap = np.sqrt(found.gap + self._rounding(found)) / np.sqrt(self.anchor_weight)
-        return float(np.fmin(by_gap, self._gradient_bound(found.vector)))
+        return float(np.fmin(by_gap, by_gradient))
 
     def _judged(self, vector: Vector, multipliers: Vector, excess: Vector) -> Minimiser:
-        hinge = np.maximum(excess, 0.0)
-        shift = vector - self.anchor
-        objective = float(self.weights @ (hinge * hinge) + self.anchor_weight * shift @ shift)
-        residual = shift + multipliers @ self.rows / (2 * self.anchor_weight)
+        hinge, shift = np.maximum(excess, 0.0), vector - self.anchor
+        objective = float(self.weights @ (hinge * hinge) + self.anchor_weight * (shift @ shift))
+        residual = shift + (multipliers / (2 * self.anchor_weight)) @ self.rows
         gap = duality_gap(excess, multipliers, self.weights, residual, self.anchor_weight)
         return Minimiser(vector, multipliers, objective, gap if np.isfinite(gap) else np.inf)
 
