@@ -230,6 +230,35 @@ def test_beir_gives_documents_their_training_queries_and_keeps_the_test_ones_apa
         list(read_queries(tmp_path / "beir", split="test"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        (
+            "queries.jsonl",
+            b'{"_id": "q1", "text": "half \\ud800"}\n',
+            r"queries\.jsonl:1: expected text to be UTF-8 text",
+        ),
+        (
+            "qrels/train.tsv",
+            b"query-id\tcorpus-id\tscore\nq1\td\xff\t1\n",
+            r"train\.tsv:2: expected corpus-id to be UTF-8 text",
+        ),
+    ],
+)
+def test_a_broken_character_in_a_beir_folder_is_one_sentence(
+    write: Write, tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    write("beir/corpus.jsonl", lines({"_id": "d1", "text": "x"}))
+    write("beir/queries.jsonl", lines({"_id": "q1", "text": "one"}))
+    write("beir/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    write(f"beir/{name}", content)
+    with pytest.raises(InvalidFile, match=sentence):
+        list(read_queries(tmp_path / "beir"))
+    refused: list[IncDSIError] = []
+    assert list(read_queries(tmp_path / "beir", on_error=refused.append)) == []
+    assert refused
+
+
 def test_whole_numbers_are_ids_and_plain_values_are_metadata(write: Write) -> None:
     record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None}
     ((document, _),) = read_documents(write("d.jsonl", lines(record)))

@@ -52,7 +52,7 @@ def budget(examples: int, *, always_the_same: bool) -> settings:
 
 
 few = budget(40, always_the_same=True)
-many = budget(4000, always_the_same=False)
+many = budget(2000, always_the_same=False)
 
 
 @contextlib.contextmanager

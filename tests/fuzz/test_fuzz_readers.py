@@ -130,7 +130,7 @@ TARGETS: list[Target] = [
         beir_folder,
         read_beir,
         lambda folder: list(read_documents(folder, on_error=lambda error: None)),
-        lambda folder: list(read_queries(folder)),
+        lambda folder: "".join(query.text + query.document_id for query in read_queries(folder)).encode(),
     ),
     one_file_damaged(data_samples.natural_questions, read_natural_questions),
     one_file_damaged(data_samples.released, read_released),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from incdsi.documents import Query
 from incdsi.errors import InvalidFile
@@ -62,19 +63,28 @@ def _judged(row: dict[str, str] | InvalidFile, texts: dict[str, str]) -> Query |
         relevant = float(row["score"]) > 0
     except ValueError as error:
         raise ValueError(f"expected score to be a number, found {row['score']!r}") from error
-    return Query(text=texts[row["query-id"]], document_id=row["corpus-id"]) if relevant else None
+    document_id = require_text(row["corpus-id"], "corpus-id")
+    return Query(text=texts[row["query-id"]], document_id=document_id) if relevant else None
 
 
 def _texts(path: Path, on_error: OnError | None) -> dict[str, str]:
     texts: dict[str, str] = {}
     for line, row in read_rows(path):
-        if isinstance(row, InvalidFile):
-            report(row, on_error)
-        elif isinstance(row.get("_id"), str) and isinstance(row.get("text"), str):
-            texts[row["_id"]] = require_text(row["text"], "text")
+        try:
+            query_id, text = _identified(row)
+        except ValueError as error:
+            report(_placed(error, path, line), on_error)
         else:
-            report(InvalidFile("expected strings _id and text, found others", path=path, line=line), on_error)
+            texts[query_id] = text
     return texts
+
+
+def _identified(row: dict[str, Any] | InvalidFile) -> tuple[str, str]:
+    if isinstance(row, InvalidFile):
+        raise row
+    if not isinstance(row.get("_id"), str) or not isinstance(row.get("text"), str):
+        raise ValueError("expected strings _id and text, found others")
+    return row["_id"], require_text(row["text"], "text")
 
 
 def _placed(error: ValueError, path: Path, line: int) -> InvalidFile:
