@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -777,6 +778,33 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
         kept = {document.id: index.queries(document.id) for document in batch}
         assert kept == asked_for(batch)  # a dropped query is not placed by, and not lost
         assert index.verify() == []
+
+
+def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measured(tmp_path: Path) -> None:
+    narrow, batch = ToyEncoder(dimension=3), docs(25)
+    with Index.create(tmp_path / "shop", narrow, method="paper") as index:
+        index.add_many(batch, asked_for(batch))
+        queries = [query for document in batch for query in record(index, document.id).queries]
+        assert sum(query.given_up for query in queries) > 5
+        assert not any(query.held_out for query in queries)
+        info = index.info()
+        assert (info.quality, info.held_out_queries, info.queries) == ({}, 0, len(queries))
+        with pytest.raises(InvalidInput, match="expected held-out queries to tune by"):
+            index.tune()
+        index.adopt(ToyEncoder(dimension=4))
+        again = [query for document in batch for query in record(index, document.id).queries]
+        assert [query.given_up for query in again] == [query.given_up for query in queries]
+        assert index.verify() == []
+
+
+def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "shop", TOY, method="paper") as index:
+        index.add(doc("a"), ["dry feet", "how deep"])
+        old = record(index, "a")
+        marked = tuple(replace(query, held_out=query.text == "how deep") for query in old.queries)
+        with index._changing(None), index._store.transaction() as tx:
+            tx.replace("a", replace(old, queries=marked))
+        assert (index.info().quality, index.info().held_out_queries) == ({}, 0)
 
 
 def test_another_method_is_refused(tmp_path: Path) -> None:

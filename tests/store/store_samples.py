@@ -24,7 +24,8 @@ def sample(id: str, revision: int = 0, *, metadata: Mapping[str, Any] | None = N
             text=f"query {number} for {id}/{revision} ✓",
             embedding=rng.standard_normal(H, dtype=np.float32),
             generated=bool(rng.integers(2)),
-            held_out=bool(rng.integers(2)),
+            held_out=(apart := int(rng.integers(3))) == 1,
+            given_up=apart == 2,
             preserved=bool(rng.integers(2)),
             own_score=float(rng.standard_normal()),
         )
@@ -52,7 +53,8 @@ def content(record: Record) -> tuple[Any, ...]:
         record.vector.tobytes(),
         record.anchor.tobytes(),
         tuple(
-            (q.text, q.embedding.tobytes(), q.generated, q.held_out, q.preserved, q.own_score) for q in record.queries
+            (q.text, q.embedding.tobytes(), q.generated, q.held_out, q.given_up, q.preserved, q.own_score)
+            for q in record.queries
         ),
         tuple(sorted(set(record.constrained_by))),
     )

@@ -48,7 +48,7 @@ class Info:
             documents=len(records),
             queries=len(queries),
             generated_queries=sum(query.generated for query in queries),
-            held_out_queries=sum(query.held_out for query in queries),
+            held_out_queries=sum(query.held_out for query in queries) if general else 0,
             preserve_rows=sum(query.preserved for query in queries) if general else len(records),
             unresolved=_unresolved(records),
             dimension=settings.dimension,
@@ -82,7 +82,7 @@ def _unresolved(records: Sequence[Record]) -> int:
 
 def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:
     """What learned, lexical, fused and dense search find of the held-out queries; empty without any."""
-    asked = probes(records)
+    asked = probes(records, settings.method)
     if not asked:
         return {}
     live = Live(settings.dimension, preserve_nothing)

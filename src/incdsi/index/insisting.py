@@ -19,7 +19,7 @@ def insisted(live: Live, record: Record, how: Hyperparameters) -> tuple[str, Pla
     """The status after a softer anchor and then fewer queries were tried, and the live document placed so that it wins.
 
     None when nothing wins: its vector stays, and "infeasible" means that this is proved. A query that was
-    dropped is held out from then on: kept, but not placed by. Looks at all preserve rows once a try.
+    dropped is given up from then on: kept, but not placed by and not measured. Looks at all preserve rows once a try.
     """
     used = Draft.of(record).used
     asked = embeddings([record.queries[place].embedding for place in used] or [record.anchor], len(record.vector))
@@ -47,7 +47,7 @@ def insisted(live: Live, record: Record, how: Hyperparameters) -> tuple[str, Pla
             record,
             vector=outcome.solution.vector.astype(np.float32),
             queries=tuple(
-                replace(query, held_out=query.held_out or place in dropped)
+                replace(query, given_up=query.given_up or place in dropped)
                 for place, query in enumerate(record.queries)
             ),
         ),

@@ -173,7 +173,7 @@ def preserve_won(record: Record) -> Floats:
 
 def preserve_mean(record: Record) -> Floats:
     """The paper's form: the mean of the queries."""
-    used = [query.embedding for query in record.queries if not query.held_out]
+    used = [query.embedding for query in record.queries if query.used]
     return represent(embeddings(used or [record.anchor], len(record.vector)))[None]
 
 

@@ -58,8 +58,8 @@ class Draft:
 
     @property
     def used(self) -> list[int]:
-        """Places of the queries it is placed by: those that are not held out."""
-        return [place for place, query in enumerate(self.queries) if not query.held_out]
+        """Places of the queries it is placed by: those that are neither held out nor given up."""
+        return [place for place, query in enumerate(self.queries) if query.used]
 
     @property
     def taught(self) -> bool:

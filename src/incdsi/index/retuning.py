@@ -93,7 +93,7 @@ def retuned(
     serving: Serving, records: Sequence[Record], held_out: int, version: int, progress: Progress | None
 ) -> tuple[Replacement, Tuning]:
     """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
-    asked = probes(records)
+    asked = probes(records, serving.settings.method)
     if not asked:
         raise InvalidInput(
             f"expected held-out queries to tune by, found none among {len(records)} documents; "

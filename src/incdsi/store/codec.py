@@ -34,6 +34,8 @@ class Columns(NamedTuple):
 
 
 ASKED, GENERATED, TAUGHT = 0, 1, 2  # kinds of queries
+# What becomes of them, in the column held_out; a version that knows no GIVEN_UP takes it for HELD_OUT, as it always did.
+USED, HELD_OUT, GIVEN_UP = 0, 1, 2
 
 
 def encode(record: Record) -> Columns:
@@ -88,7 +90,8 @@ def decode(columns: Sequence[Any]) -> Record:
                 embedding=embedding,
                 generated=kind == GENERATED,
                 taught=kind == TAUGHT,
-                held_out=bool(apart),
+                held_out=apart == HELD_OUT,
+                given_up=apart == GIVEN_UP,
                 preserved=bool(kept),
                 own_score=score,
             )
@@ -169,7 +172,7 @@ def _input_columns(record: Record, dimension: int, name: str) -> tuple[bytes, st
         _vector_bytes(record.anchor, f"{name}: anchor"),
         texts.encode(),
         bytes(TAUGHT if query.taught else GENERATED if query.generated else ASKED for query in queries),
-        bytes(bool(query.held_out) for query in queries),
+        bytes(HELD_OUT if query.held_out else GIVEN_UP if query.given_up else USED for query in queries),
         _vector_bytes(matrix.reshape(-1), f"{name}: query embeddings", empty=True),
     )
     return (parts[0], texts, *parts[2:], checksum(*parts))

@@ -19,7 +19,8 @@ Vector: TypeAlias = NDArray[np.float32]
 class StoredQuery:
     """One query of a document: its text, embedding (h,), and what solving made of it.
 
-    `generated`: no person asked it; `taught`: a person said that it should find this document.
+    `generated`: no person asked it; `taught`: a person said that it should find this document. A document is not placed
+    by a query that is `held_out`, to measure by, or `given_up`, because it cannot be won with the others.
     """
 
     text: str
@@ -27,8 +28,14 @@ class StoredQuery:
     generated: bool = False
     taught: bool = False
     held_out: bool = False
+    given_up: bool = False
     preserved: bool = False
     own_score: float = 0.0
+
+    @property
+    def used(self) -> bool:
+        """Whether the document is placed by it."""
+        return not (self.held_out or self.given_up)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,7 +19,7 @@ from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, U
 from incdsi.store import answers, checks, forks, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
-from incdsi.store.codec import decode_document
+from incdsi.store.codec import HELD_OUT, decode_document
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
 from incdsi.store.files import STORE
 from incdsi.store.filters import Where, compile_filter
@@ -296,7 +296,7 @@ class Store:
     def held_out(self) -> int:
         """How many queries are held out; looks at every document."""
         with self._readers.borrow() as connection:
-            return sum(sum(flags) for (flags,) in connection.execute("SELECT held_out FROM inputs"))
+            return sum(flags.count(HELD_OUT) for (flags,) in connection.execute("SELECT held_out FROM inputs"))
 
     def setting(self, key: str, default: JSON = None) -> JSON:
         """A setting, or `default` when it was never set."""
