@@ -34,7 +34,7 @@ class Columns(NamedTuple):
 
 
 ASKED, GENERATED, TAUGHT = 0, 1, 2  # kinds of queries
-# What becomes of them, in the column held_out; a version that knows no GIVEN_UP takes it for HELD_OUT, as it always did.
+# What becomes of them, in the column held_out. An older version takes GIVEN_UP for HELD_OUT, as it was then.
 USED, HELD_OUT, GIVEN_UP = 0, 1, 2
 
 
