@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server kills browser repro pictures clean
+.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server kills soak browser repro pictures clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -62,6 +62,9 @@ bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, 
 
 kills: $(READY)  ## a thousand kill -9 over every verb, with readers: nothing lost, nothing torn (about 20 minutes)
 	$(BIN)/python -m benchmarks.kills
+
+soak: $(READY)  ## an hour of load on the server, killed every minute, on a disk that fills twice
+	$(BIN)/python -m benchmarks.soak
 
 repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in report-squad and report-nq-passages
 	$(BIN)/incdsi repro squad

@@ -19,7 +19,7 @@ class Countdown:
         if now - self._shown < (0.5 if terminal else self._seconds) and done < self._total:
             return
         self._shown = now
-        left = (now - self._begun) / max(done, 1e-9) * (self._total - done)
+        left = (now - self._begun) / max(done, 1e-9) * max(0.0, self._total - done)
         text = f"{done:,.0f} of {self._total:,.0f} {self._unit}, {_clock(left)} left{note and ', '}{note}"
         print(f"\r{text:<110}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
 

@@ -25,20 +25,27 @@ class Client:
 
     host: str
     port: int
+    content: bytes = b""  # of the last answer
     _streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, method: str, path: str, body: object = None) -> int:
-        """The status of the answer, which is read whole."""
+    async def ask(self, method: str, path: str, body: object = None, headers: Sequence[str] = ()) -> int:
+        """The status of the answer, which is read whole; each of `headers` is a line."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(self.host, self.port)
         reader, writer = self._streams
         content = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {len(content)}\r\n"
-        writer.write(head.encode() + b"Content-Type: application/json\r\n\r\n" + content)
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host}", f"Content-Length: {len(content)}", *headers]
+        writer.write("\r\n".join([*lines, "Content-Type: application/json", "", ""]).encode() + content)
         answer = await reader.readuntil(b"\r\n\r\n")
         fields = dict(line.lower().split(b": ", 1) for line in answer.split(b"\r\n")[1:] if b": " in line)
-        await reader.readexactly(int(fields[b"content-length"]))
+        self.content = await reader.readexactly(int(fields[b"content-length"]))
         return int(answer.split(b" ", 2)[1])
+
+    def close(self) -> None:
+        """Leaves the connection; the next question opens another."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
 
 
 @dataclass

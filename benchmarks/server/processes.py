@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from benchmarks.index.run import Result
 
@@ -34,11 +35,9 @@ SMALL = Size(seconds=5.0, cut=60, additions=200)
 class Process:
     """A server in a process of its own; its address is the first line it prints."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], log: IO[str] | int = subprocess.DEVNULL) -> None:
         environment = {**os.environ, **UNLIMITED}
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
-        )
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
         if not said:
