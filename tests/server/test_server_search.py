@@ -13,7 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from incdsi.index import Index
-from incdsi.server.figures import advice
+from incdsi.index.info import Info
+from incdsi.server.figures import Observer, Recorder, advice
 from incdsi.server.projection import MOST_POINTS, Axes, Projection
 from incdsi.server.schemas import QualityOut, QualityPoint
 from tests.index.index_samples import TOY, asked_for, docs
@@ -225,6 +226,22 @@ def test_an_index_that_does_not_answer_holds_up_nobody_else(
             assert http.get("/").status_code == 200
         gate.set()
         assert [one.result().status_code for one in waiting] == [200] * 5 + [404]
+
+
+def test_looking_at_the_quality_goes_on_after_a_failure(index: Index) -> None:
+    failed, looked = threading.Event(), threading.Event()
+
+    def info() -> Info:
+        if not failed.is_set():
+            failed.set()
+            raise MemoryError("not now")
+        looked.set()
+        return index.info()
+
+    observer = Observer(info, index, Recorder(), lambda: 10.0)
+    observer.start(0.01)
+    assert looked.wait(30)
+    observer.close()
 
 
 def test_health_and_safe_headers(http: httpx2.Client) -> None:

@@ -75,6 +75,25 @@ def test_an_error_nobody_foresaw_is_told_to_each_and_the_next_write_is_done(
     queue.close()
 
 
+def test_a_group_that_was_committed_is_not_tried_again(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, add_many = threading.Event(), index.add_many
+    queue = WriteQueue(index, 100)
+    queue.submit(held(gate))
+
+    def late(*given: Any, **named: Any) -> None:
+        add_many(*given, **named)
+        raise MemoryError("no room to show them")
+
+    monkeypatch.setattr(index, "add_many", late)
+    futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
+    gate.set()
+    for future in futures:
+        with pytest.raises(MemoryError):  # and not that they are duplicates
+            future.result(30)
+    queue.close()
+    assert len(index) == 2
+
+
 def test_a_group_is_committed_once(index: Index) -> None:
     gate = threading.Event()
     queue = WriteQueue(index, 100)

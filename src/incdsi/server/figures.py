@@ -9,12 +9,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+import structlog
+
 from incdsi.documents import Addition
-from incdsi.errors import IncDSIError
 from incdsi.index import Index
 from incdsi.index.info import Info
 from incdsi.server.schemas import Figures, QualityOut, QualityPoint
 
+log = structlog.get_logger("incdsi.server")
 RECENT = 1000
 MOST_POINTS = 500
 QUIET = 1.0  # seconds without a write before the quality is looked at
@@ -111,8 +113,11 @@ class Observer:
         pause = min(QUIET, self._least)
         while not self._stopping.wait(pause):
             pause = min(QUIET, self._least)
-            if self._due():
-                pause = max(self._least, SHARE * self._look())
+            try:
+                if self._due():
+                    pause = max(self._least, SHARE * self._look())
+            except Exception:  # closed meanwhile, damaged, out of memory: searches will say so, and it may pass
+                log.warning("quality not measured", exc_info=True)
 
     def _due(self) -> bool:
         many = self._recorder.additions - self._additions >= MANY
@@ -120,10 +125,7 @@ class Observer:
 
     def _look(self) -> float:
         begin = time.perf_counter()
-        try:
-            info = self._info()
-        except IncDSIError:  # closed meanwhile, or damaged: searches will say so
-            return time.perf_counter() - begin
+        info = self._info()
         self._version, self._additions = info.version, self._recorder.additions
         self._recorder.measured(info)
         return time.perf_counter() - begin

@@ -185,16 +185,28 @@ class WriteQueue:
         """One batch for the solver and one commit; if somebody's documents are refused, each by itself."""
         documents = [document for add in group for document in add.documents]
         queries = {id: texts for add in group for id, texts in add.queries.items()}
+        before = self._version()
         try:
             with self._index.keeping(lambda additions, version: _receipts(group, additions, version)):
                 additions = self._index.add_many(documents, queries, whole=True)
-        except Exception:  # whatever it was, each is told by itself, and the thread lives on
+        except Exception as error:  # whatever it was, each is told by itself, and the thread lives on
+            committed = self._version() != before
             for add in group:
-                add.run(self._index)
+                if committed:  # another try would call them duplicates
+                    add.future.set_exception(error)
+                else:
+                    add.run(self._index)
             return
         version = self._index.version
         for add, own in _shared_out(group, additions):
             add.answer(self._index, add.done(own, version))
+
+    def _version(self) -> int:
+        """-1 when the store cannot be read: whoever writes is told why."""
+        try:
+            return self._index.version
+        except Exception:
+            return -1
 
 
 def _receipts(group: Sequence[Add], additions: Sequence[Addition], version: int) -> list[tuple[str, Answer]]:
