@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -33,6 +33,10 @@ class Ranking:
 
     scores: Scores
     parts: Callable[[Slots], tuple[Doubles | None, Doubles | None]]
+
+    def among(self, slots: Mask) -> Ranking:
+        """The same of these documents alone."""
+        return replace(self, scores=replace(self.scores, alive=self.scores.alive & slots))
 
 
 def by_learned(scores: Scores) -> Ranking:

@@ -44,6 +44,9 @@ def test_search_filters_on_metadata(run: Run, shop: Path) -> None:
     told = json.loads(run("search", "river", "--where", '{"lang": "en", "year": {"lt": 2005}}', "--json").stdout)
     assert [hit["id"] for hit in told["hits"]] == ["boots"]
     assert run("search", "river", "--where", '{"lang": "fr"}').stdout == "no document passes the filter\n"
+    by_words = run("search", "zebra", "--where", '{"lang": "en"}', "--mode", "lexical").stdout
+    assert by_words == "no document passes the filter and shares a word with the query\n"
+    assert run("search", "zebra", "--mode", "lexical").stdout == "no document shares a word with the query\n"
 
 
 @pytest.mark.parametrize("bad", ["{", "[]", '"en"', "lang=en"])

@@ -63,7 +63,7 @@ def search(
                 emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
             else:
                 show(*([f"\n{text}"] if query == "-" else []))
-                show(hits_table(text, hits) if hits else "no document passes the filter" if chosen else "no documents")
+                show(hits_table(text, hits) if hits else _nothing(opened, mode, filtered=chosen is not None))
 
 
 @app.command()
@@ -208,6 +208,16 @@ def _last_tuned(found: Info) -> str:
         return "never"
     gains = (f"{mode} {tuning.before[mode].hits_at_1:.1f} -> {q.hits_at_1:.1f}" for mode, q in tuning.after.items())
     return f"at version {tuning.version:,} on {tuning.queries:,} held-out queries; H@1 {', '.join(gains)}"
+
+
+def _nothing(index: Index, mode: Mode, *, filtered: bool) -> str:
+    """Why there is no hit."""
+    if not len(index):
+        return "no documents"
+    if filtered:
+        shares = " and shares a word with the query" if mode is Mode.lexical else ""
+        return f"no document passes the filter{shares}"
+    return "no document shares a word with the query"
 
 
 def _queries(given: str) -> Iterable[str]:

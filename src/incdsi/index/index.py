@@ -232,6 +232,8 @@ class Index:
     ) -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen.
 
+        By words alone (mode "lexical", or a lexical weight of 1) only documents that share a word with it are found.
+
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
         if not isinstance(text, str) or not text.strip():

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnknownDocument
 from incdsi.index import models
@@ -102,11 +105,14 @@ class Serving:
         ]
 
     def _ranking(self, text: str, mode: Mode, watch: Stopwatch) -> Ranking:
-        """Every document's score by this way of searching."""
+        """Every document's score by this way of searching; by words alone, of those that share one with the text."""
         if mode == "lexical":
             with watch.step("lexical"):
                 alive = self.live.rows.alive
-                return by_words(self.live.lexical.scores(text, len(alive)), alive)
+                lexical = self.live.lexical.scores(text, len(alive))
+            if self._moved_on(alive):
+                return self._ranking(text, mode, watch)
+            return by_words(lexical, alive).among(lexical > 0)
         with watch.step("encode"):
             embedding = self.encoder.encode([text])[0]
         with watch.step("learned"):
@@ -117,7 +123,14 @@ class Serving:
             lexical = self.live.lexical.scores(text, len(learned.alive))
         with watch.step("fuse"):
             weight = self.settings.lexical_weight
-            return fused(learned, spread, lexical_part(lexical, learned.alive, weight), weight)
+            both = fused(learned, spread, lexical_part(lexical, learned.alive, weight), weight)
+        if weight < 1.0:
+            return both
+        return self._ranking(text, mode, watch) if self._moved_on(learned.alive) else both.among(lexical > 0)
+
+    def _moved_on(self, alive: NDArray[np.bool_]) -> bool:
+        """Whether documents changed since: the words of one that was replaced are not where it was seen."""
+        return not np.array_equal(alive, self.live.rows.alive)
 
 
 def _documents(store: Store, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:
