@@ -35,7 +35,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
-    """How documents are prepared: the encoder, the query generator, and whether queries are held out.
+    """How documents are prepared: the encoder, a way to the query generator, and whether queries are held out.
 
     No query is generated for a document that another has, one that is indexed, by `owners`, or one before it in the
     batch, unless others have them all. That depends on the order of the changes alone, not on what is added together
@@ -43,7 +43,7 @@ class Drafter:
     """
 
     encoder: Encoder
-    generator: Generator
+    generator: Callable[[], Generator]
     hold_out: bool
     owners: QueryOwners
 
@@ -52,7 +52,7 @@ class Drafter:
     ) -> list[Draft]:
         """New documents, each with its natural and generated queries."""
         with watch.step("generate"):
-            generated = generate_all(documents, self.generator)
+            generated = generate_all(documents, self.generator())
             asked: list[list[_Text]] = []
             before: set[str] = set()
             for document in documents:
@@ -66,7 +66,7 @@ class Drafter:
         """A stored document with another text: what people asked is kept, what was generated is made anew."""
         held_out = {query.text for query in record.queries if query.held_out}
         with watch.step("generate"):
-            generated = generate_all([document], self.generator)[document.id]
+            generated = generate_all([document], self.generator())[document.id]
             both = distinct([*asked_of(record), *natural])
             asked = self._asked(document, both, generated, held_out, row=record.row)
         with watch.step("encode"):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import DiskFailed, DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index import models, retuning
+from incdsi.index import generating, models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
 from incdsi.index.drafting import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
 from incdsi.index.info import Info
@@ -33,7 +33,7 @@ from incdsi.store.answers import Answer
 from incdsi.store.connections import clear_errors
 from incdsi.store.filters import Where, matches_everything
 from incdsi.text.encoders import Encoder
-from incdsi.text.generators import Generator, Spans
+from incdsi.text.generators import Generator, described
 
 if TYPE_CHECKING:
     from incdsi.client import RemoteIndex
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("incdsi")
 Progress = Callable[[int, int], None]
 BATCH = 128  # documents solved and committed together
-DEFAULT_GENERATOR = Spans(limit=6)  # the title and the sentences that say most; each more costs as much to embed
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 BASE_EVERY = 4096  # changes after which closing writes a new base
 
@@ -60,7 +59,8 @@ class Index:
     def __init__(self, store: Store, encoder: Encoder, generator: Generator | None = None) -> None:
         self._store = store
         self._reader: Store | None = None  # what was read from before writing; a search may still be using it
-        self._generator = generator or DEFAULT_GENERATOR
+        self._given = generator
+        self._generator: Generator | None = None  # once a change needed it
         self._writing = False
         self._held_out = 0  # queries; counted by a writer, to know when to tune
         self._receipt: Receipt | None = None  # to be stored with the next change
@@ -93,7 +93,8 @@ class Index:
             hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
             tuning=tuning and method == "general",
         )
-        Store.create(path, {KEY: settings.to_json()}, prepare=models.keeper(chosen)).close()
+        stored = {KEY: settings.to_json(), generating.KEY: described(generator or generating.DEFAULT)}
+        Store.create(path, stored, prepare=models.keeper(chosen)).close()
         return cls.open(path, chosen, generator=generator)
 
     @classmethod
@@ -119,7 +120,7 @@ class Index:
         chosen = models.as_encoder(encoder)
         model = None
         if train != "none":
-            asking = generator or DEFAULT_GENERATOR
+            asking = generator or generating.DEFAULT
             model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
             chosen = model.encoder
         index = cls.create(path, chosen, generator=generator)
@@ -148,6 +149,8 @@ class Index:
     ) -> Self:
         """The index in a folder, for searching and, while no other process does, for writing.
 
+        Queries go on to be written by the generator the index was made with; one of your own must be given again before
+        documents are added. Another that is given is kept with the first change it makes.
         An http(s) address gives a RemoteIndex, whose verbs are the same; `key` is the server's, or that in INCDSI_KEY.
         """
         if str(path).startswith(("http://", "https://")):
@@ -559,13 +562,20 @@ class Index:
     def _writer(self) -> Writer:
         drafter = Drafter(
             encoder=self._encoder,
-            generator=self._generator,
+            generator=self._written_by,
             hold_out=self._settings.tuning,
             owners=self._live.queries,
         )
         return Writer(
             store=self._store, live=self._live, settings=self._settings, drafter=drafter, receipt=self._receipt
         )
+
+    def _written_by(self) -> Generator:
+        """What writes queries for new texts; refuses when it cannot be had."""
+        if self._generator is None:
+            self._generator = generating.generator_of(self._store, self._given)
+            self._applied()
+        return self._generator
 
     def _applied(self) -> None:
         self._live.sequence = self._store.version

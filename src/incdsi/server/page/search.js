@@ -83,7 +83,7 @@ export function setExamples(titles) {
   if (!currentQuery()) showNothing();
 }
 
-const nothingFound = () => [make("h3", {}, "Nothing found."), make("p", {}, "There is no document here yet: add one, and it is found milliseconds later.")];
+const nothingFound = () => [make("h3", {}, "Nothing found."), make("p", {}, documents > 0 ? "No document shares a word with this question; fused and learned search do not need one." : "There is no document here yet: add one, and it is found milliseconds later.")];
 
 const emptyIndex = () => [make("h3", {}, "Nothing here yet."), make("p", {}, "Add the first document, and it is found milliseconds later.")];
 

@@ -4,7 +4,8 @@
 the user's from Document to strings will do.
 """
 
+from incdsi.text.generators.identity import described, restored
 from incdsi.text.generators.protocol import BatchGenerator, Generator, generate_all
 from incdsi.text.generators.spans import Spans
 
-__all__ = ["BatchGenerator", "Generator", "Spans", "generate_all"]
+__all__ = ["BatchGenerator", "Generator", "Spans", "described", "generate_all", "restored"]

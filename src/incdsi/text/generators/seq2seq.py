@@ -74,6 +74,12 @@ class Seq2Seq:
         self._tokenizer, model = find_model(name, _load)
         self._model = model.to(self._device).eval()
 
+    @property
+    def model(self) -> str:
+        """The name or folder it was loaded from, so that it is found from anywhere."""
+        folder = Path(self._name)
+        return str(folder.resolve()) if folder.is_dir() else self._name
+
     def __call__(self, document: Document) -> list[str]:
         """The queries of one document."""
         return self.generate_many([document])[0]

@@ -1,0 +1,50 @@
+"""Which generator it is, as plain values, and the same one again from them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from incdsi.errors import InvalidInput
+from incdsi.text.generators.protocol import Generator
+from incdsi.text.generators.spans import Spans
+
+SEQ2SEQ = "incdsi.text.generators.seq2seq"  # imported when it is needed: it brings torch
+
+
+def described(generator: Generator) -> dict[str, Any]:
+    """Its name and parameters; of one of the caller's own, where it is defined."""
+    if type(generator) is Spans:
+        return {"name": "spans", **asdict(generator)}
+    one: Any = generator
+    seq2seq = sys.modules.get(SEQ2SEQ)
+    if seq2seq is not None and type(one) is seq2seq.Seq2Seq:
+        return {"name": "seq2seq", "model": one.model, "sampling": asdict(one.sampling)}
+    kind = one if hasattr(one, "__qualname__") else type(one)
+    return {"name": "own", "defined": f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def restored(described: Mapping[str, Any]) -> Generator:
+    """The generator with that name and these parameters; InvalidInput when it cannot be made again."""
+    name, parameters = described["name"], {key: value for key, value in described.items() if key != "name"}
+    if name == "own":
+        raise InvalidInput(
+            f"the queries of this index are written by a generator of your own, {parameters.get('defined')}; "
+            "open the index with generator=... to add or update documents"
+        )
+    try:
+        if name == "spans":
+            return Spans(**parameters)
+        if name == "seq2seq":
+            seq2seq = importlib.import_module(SEQ2SEQ)
+            made: Generator = seq2seq.Seq2Seq(parameters["model"], sampling=seq2seq.Sampling(**parameters["sampling"]))
+            return made
+    except (TypeError, KeyError):  # parameters of a later version
+        pass
+    raise InvalidInput(
+        f"the queries of this index are written by the generator {name!r} with {parameters}, "
+        "which this version does not know; upgrade incdsi, or open the index with generator=..."
+    )
