@@ -40,7 +40,6 @@ from incdsi.errors import (
 )
 from incdsi.index import Index
 from incdsi.index import index as module
-from incdsi.index.writing import Writer
 from incdsi.rows.table import Growing
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
@@ -784,7 +783,7 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
 ) -> None:
     narrow, batch = ToyEncoder(dimension=dimension), docs(25)
     with Index.create(tmp_path / "as it is", narrow, method="paper") as index, monkeypatch.context() as patch:
-        patch.setattr(Writer, "_insist", lambda self, addition: addition)
+        patch.setattr("incdsi.index.insisting.insisted", lambda live, placed, how: placed)
         resigned = index.add_many(batch, asked_for(batch))
     with Index.create(tmp_path / "insisting", narrow, method="paper") as index:
         additions = [index.add(document, asked(document.id)) for document in batch]
@@ -801,6 +800,21 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
         assert index.verify() == []
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_papers_form_gives_together_what_it_gives_one_by_one(tmp_path: Path, whole: bool) -> None:
+    narrow, batch = ToyEncoder(dimension=3), docs(25)
+    with (
+        Index.create(tmp_path / "together", narrow, method="paper") as together,
+        Index.create(tmp_path / "one by one", narrow, method="paper") as one_by_one,
+    ):
+        statuses = [addition.status for addition in together.add_many(batch, asked_for(batch), whole=whole)]
+        assert [one_by_one.add(document, asked(document.id)).status for document in batch] == statuses
+        for document in batch:
+            one, other = record(together, document.id), record(one_by_one, document.id)
+            assert [query.given_up for query in one.queries] == [query.given_up for query in other.queries]
+            assert one.vector == pytest.approx(other.vector, rel=1e-4, abs=1e-4)
+
+
 def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measured(tmp_path: Path) -> None:
     narrow, batch = ToyEncoder(dimension=3), docs(25)
     with Index.create(tmp_path / "shop", narrow, method="paper") as index:
@@ -814,7 +828,7 @@ def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measure
             index.tune()
         index.adopt(ToyEncoder(dimension=4))
         again = [query for document in batch for query in record(index, document.id).queries]
-        assert [query.given_up for query in again] == [query.given_up for query in queries]
+        assert all(new.given_up for new, old in zip(again, queries, strict=True) if old.given_up)
         assert index.verify() == []
 
 

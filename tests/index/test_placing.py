@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,19 @@ def test_of_very_many_queries_the_hardest_won_and_all_taught_are_preserved(draft
 def test_a_document_with_few_queries_preserves_all_it_wins(drafts):
     few, _ = place(Live(H, preserve_won), drafts, SETTINGS)
     assert all(query.preserved for query in few.record.queries)
+
+
+def test_those_after_it_in_a_batch_meet_only_the_queries_it_will_preserve():
+    """Placed together or one by one: the same vectors, also behind a document with very many queries."""
+    rng = np.random.default_rng(1)
+    centre = unit(rng, 1)[0]
+    drafts = [
+        Draft(document=Document(id=id, text=id), embedding=centre, queries=asked(rng, centre, count))
+        for id, count in (("crowded", 150), ("beside it", 3))
+    ]
+    _, together = place(Live(H, preserve_won), drafts, SETTINGS)
+    live = Live(H, preserve_won)
+    for row, draft in enumerate(drafts, start=1):
+        (alone,) = place(live, [draft], SETTINGS)
+        live.put([replace(alone.record, row=row)])
+    assert together.record.vector == pytest.approx(alone.record.vector, abs=1e-5)

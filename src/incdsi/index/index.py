@@ -21,8 +21,9 @@ from incdsi.index import generating, models, retuning
 from incdsi.index.building import Training, check_training, stage_one, taken_over
 from incdsi.index.drafting import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
 from incdsi.index.info import Info
+from incdsi.index.insisting import portions
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placing import Stopwatch, portions
+from incdsi.index.placing import Stopwatch
 from incdsi.index.serving import Serving, opened_encoder, stored_settings
 from incdsi.index.settings import KEY, Method, Settings
 from incdsi.index.tuning import Tuning
@@ -307,7 +308,7 @@ class Index:
 
         with self._changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
-            for portion in [batch] if whole and batch else portions(batch, is_taught, BATCH):
+            for portion in [batch] if whole and batch else portions(batch, self._settings, is_taught, BATCH):
                 writer = self._writer()
                 additions += writer.add(portion, asked)
                 self._held_out += writer.held_out

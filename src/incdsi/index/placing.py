@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -25,8 +25,6 @@ T = TypeVar("T")
 MOST_LEAD = 8.0
 ROUNDS = 20
 MOST_PRESERVED = 64  # queries of one document that others must leave it: the hardest won, and all it was taught
-# By how much the anchor is loosened and what was taught is emphasised, tried in order until it is won.
-INSISTENCE = ((1.0, 1.0), (0.1, 1.0), (0.01, 1.0), (0.1, 10.0), (0.01, 100.0), (0.001, 1e4))
 
 
 @dataclass(slots=True)
@@ -135,13 +133,18 @@ def place(
             some.astype(np.float64),
             scores,
             how.anchor_scale * draft.embedding.astype(np.float64),
-            _emphasised(draft, emphasis) if method == "general" else None,
+            *(_by_lesson(draft, emphasis) if method == "general" else ()),
         )
         for some, scores, draft in zip(queries, rivals, drafts, strict=True)
     ]
     with watch.step("solve"):
         placements = solve_many(
-            newcomers, ceilings, margins=how.margins, weights=how.weights, keep_lost=method == "paper"
+            newcomers,
+            ceilings,
+            margins=how.margins,
+            weights=how.weights,
+            keep_lost=method == "paper",
+            most_preserved=MOST_PRESERVED,
         )
     batch = _Batch(live, len(ceilings), placements)
     return [
@@ -150,67 +153,10 @@ def place(
     ]
 
 
-def place_alone(live: Live, draft: Draft, settings: Settings, *, watch: Stopwatch | None = None) -> Placed:
-    """Solve for one draft, live or not, until it wins what it was taught: by a looser anchor, then by more emphasis.
-
-    When even the most insistent try does not win (two documents were taught the same), the first solution stands
-    and its status says so.
-    """
-    first = None
-    for looser, emphasis in INSISTENCE if draft.taught else INSISTENCE[:1]:
-        loosened = replace(settings, hyperparameters=_loosened(settings.hyperparameters, looser))
-        (placed,) = place(live, [draft], loosened, again=draft.row in live, emphasis=emphasis, watch=watch)
-        first = first or placed
-        if all(query.preserved for query in placed.record.queries if query.taught):
-            return placed
-    return first or placed
-
-
-def place_in_order(
-    live: Live, drafts: Sequence[Draft], settings: Settings, *, watch: Stopwatch | None = None
-) -> list[Placed]:
-    """Solve for a portion of `portions`; one that is alone may be live already."""
-    if len(drafts) == 1:
-        return [place_alone(live, drafts[0], settings, watch=watch)]
-    return place(live, drafts, settings, watch=watch)
-
-
-def place_many(
-    live: Live, drafts: Sequence[Draft], settings: Settings, *, watch: Stopwatch | None = None
-) -> list[Placed]:
-    """Solve for new drafts in order, each as if those before it were live; those that were taught something win it."""
-    parts = list(portions(drafts, lambda draft: draft.taught, len(drafts)))
-    if len(parts) == 1:
-        return place_in_order(live, drafts, settings, watch=watch)
-    beside, placed = live.compacted(), list[Placed]()
-    for part in parts:
-        first = len(placed)
-        placed += [one.counted_from(first) for one in place_in_order(beside, part, settings, watch=watch)]
-        beside.put([replace(placed[place].record, row=~place) for place in range(first, len(placed))])
-    return placed
-
-
-def portions(items: Sequence[T], is_taught: Callable[[T], bool], most: int) -> Iterator[list[T]]:
-    """At most so many at a time, in order; one that was taught is alone, because it may need several tries."""
-    portion: list[T] = []
-    for item in items:
-        if portion and (is_taught(item) or len(portion) == most):
-            yield portion
-            portion = []
-        portion.append(item)
-        if is_taught(item):
-            yield portion
-            portion = []
-    if portion:
-        yield portion
-
-
-def _loosened(how: Hyperparameters, by: float) -> Hyperparameters:
-    return replace(how, weights=replace(how.weights, anchor=how.weights.anchor * by))
-
-
-def _emphasised(draft: Draft, emphasis: float) -> NDArray[np.float64]:
-    return np.array([emphasis if draft.queries[place_].taught else 1.0 for place_ in draft.used])
+def _by_lesson(draft: Draft, emphasis: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """How much each of the used queries counts, and which are preserved before all others: those taught."""
+    taught = np.array([draft.queries[place_].taught for place_ in draft.used], dtype=bool)
+    return np.where(taught, emphasis, 1.0), taught
 
 
 def _raise_for_taught(
@@ -305,11 +251,10 @@ class _Batch:
 def _record(draft: Draft, placement: Placement, method: Method) -> Record:
     queries = list(draft.queries)
     if method == "general":
-        preserved = _hardest(draft, placement)
         for number, place_ in enumerate(draft.used):
             queries[place_] = replace(
                 queries[place_],
-                preserved=bool(preserved[number]),
+                preserved=bool(placement.preserved[number]),
                 own_score=float(placement.own_scores[number]),
             )
     return Record(
@@ -319,16 +264,3 @@ def _record(draft: Draft, placement: Placement, method: Method) -> Record:
         queries=tuple(queries),
         row=draft.row,
     )
-
-
-def _hardest(draft: Draft, placement: Placement) -> NDArray[np.bool_]:
-    """Which of the used queries to preserve: at most MOST_PRESERVED of those won, and every taught one of them."""
-    won = placement.preserved
-    if np.count_nonzero(won) <= MOST_PRESERVED:
-        return won
-    leads = np.where(won, placement.own_scores - placement.rivals, np.inf)
-    taught = np.array([draft.queries[place_].taught for place_ in draft.used])
-    leads[taught & won] = -np.inf
-    kept = np.zeros_like(won)
-    kept[np.argsort(leads, kind="stable")[:MOST_PRESERVED]] = True
-    return np.asarray((kept | taught) & won)

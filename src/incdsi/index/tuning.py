@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
+from incdsi.index.insisting import place_in_order, portions
 from incdsi.index.live import Live, Preserve
-from incdsi.index.placing import Draft, place_in_order, portions
+from incdsi.index.placing import Draft
 from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
 from incdsi.index.settings import Settings, hyperparameters_from
 from incdsi.store import Record
@@ -85,7 +86,7 @@ def sweep(
     it too.
     """
     placed: list[Record] = []
-    for drafts in portions([Draft.of(record) for record in records], lambda draft: draft.taught, BATCH):
+    for drafts in portions([Draft.of(record) for record in records], settings, lambda draft: draft.taught, BATCH):
         rows = [draft.row for draft in drafts]
         if len(drafts) > 1:
             live.remove([row for row in rows if row in live])

@@ -8,9 +8,9 @@ from typing import Any
 
 from incdsi.documents import Addition, Document
 from incdsi.index.drafting import Drafter
-from incdsi.index.insisting import insisted
+from incdsi.index.insisting import place_alone, place_many
 from incdsi.index.live import Live
-from incdsi.index.placing import Draft, Placed, Stopwatch, place_alone, place_many
+from incdsi.index.placing import Draft, Placed, Stopwatch
 from incdsi.index.settings import Settings
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
@@ -46,7 +46,7 @@ class Writer:
             self._acknowledge(tx, lambda: self._additions(placed, records, watch))
         self._show(records, watch)
         self.held_out += _held_out(records)
-        return [self._insist(addition) for addition in self._additions(placed, records, watch)]
+        return self._additions(placed, records, watch)
 
     def take_over(self, records: Sequence[Record]) -> None:
         """Store documents that were placed elsewhere, in one transaction."""
@@ -95,7 +95,7 @@ class Writer:
     def _replace(self, draft: Draft, watch: Stopwatch) -> Addition:
         placed = place_alone(self.live, draft, self.settings, watch=watch)
         (addition,) = self._additions([placed], self._record_again([placed], watch), watch)
-        return self._insist(addition)
+        return addition
 
     def _record_again(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Record]:
         records = [one.knowing(()) for one in placed]
@@ -110,20 +110,6 @@ class Writer:
         with watch.step("append"):
             self.live.put(records)
             self.live.sequence = self.store.version
-
-    def _insist(self, addition: Addition) -> Addition:
-        """In the paper's form, what it advises for a document that does not win; what came of it."""
-        if self.settings.method == "general" or addition.status == "solved":
-            return addition
-        watch = Stopwatch()
-        with watch.step("insist"):
-            record = self.store.get(addition.document_id)
-            status, placed = insisted(self.live, record, self.settings.hyperparameters)
-        if placed is None:
-            result = replace(addition, status=status)
-        else:
-            (result,) = self._additions([placed], self._record_again([placed], watch), watch)
-        return replace(result, seconds={**addition.seconds, **watch.seconds})
 
     def _acknowledge(self, tx: Transaction, result: Callable[[], object]) -> None:
         """Store the receipt with the change it is for: who asks again later is told, whatever happens in between."""

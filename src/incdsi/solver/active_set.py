@@ -34,13 +34,15 @@ TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is kno
 class Newcomer:
     """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,).
 
-    `emphasis` (k,) says how many times as much as usual it counts that a query is lost; None: all as usual.
+    `emphasis` (k,) says how many times as much as usual it counts that a query is lost; None: all as usual. The
+    queries `foremost` (k,) are preserved before all others.
     """
 
     queries: NDArray[np.float64]
     rivals: NDArray[np.float64]
     anchor: NDArray[np.float64]
     emphasis: NDArray[np.float64] | None = None
+    foremost: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), NO_RIVAL)
@@ -92,15 +94,16 @@ def solve_many(
     margins: Margins,
     weights: Weights,
     keep_lost: bool = False,
+    most_preserved: int | None = None,
 ) -> list[Placement]:
     """Place documents in order, each as if those before it were indexed already; passes are shared.
 
     A floor is the best rival's score plus the retrieve margin. The queries a newcomer wins are preserve
     rows for those after it, with its own score less the preserve margin as ceiling; `keep_lost` keeps
-    those it does not win as well (the paper does). In `stolen`, they have the indices they will get
-    when the newcomers are appended in order.
+    those it does not win as well (the paper does), `most_preserved` only the hardest of very many. In `stolen`,
+    they have the indices they will get when the newcomers are appended in order.
     """
-    placed = _Placed(newcomers, len(preserve), margins, keep_lost)
+    placed = _Placed(newcomers, len(preserve), margins, keep_lost, most_preserved)
     for start in range(0, len(newcomers), TOGETHER):
         some = newcomers[start : start + TOGETHER]
         searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
@@ -136,10 +139,13 @@ def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> N
 class _Placed:
     """The documents of a batch placed so far: their vectors, and the rows they preserve."""
 
-    def __init__(self, newcomers: Sequence[Newcomer], first_index: int, margins: Margins, keep_lost: bool) -> None:
+    def __init__(
+        self, newcomers: Sequence[Newcomer], first_index: int, margins: Margins, keep_lost: bool, most: int | None
+    ) -> None:
         self._first_index = first_index
         self._margins = margins
         self._keep_lost = keep_lost
+        self._most = most
         room, width = sum(len(n.queries) for n in newcomers), len(newcomers[0].anchor) if newcomers else 0
         self._vectors = np.empty((len(newcomers), width))
         self._rows = np.empty((room, width))
@@ -161,7 +167,7 @@ class _Placed:
         stored = solution.vector.astype(np.float32)  # as those after it will find it
         vector = stored.astype(np.float64)
         scores = newcomer.queries @ vector
-        kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
+        kept = self._kept(newcomer, scores, rivals)
         stop = self._count + int(np.count_nonzero(kept))
         self._vectors[len(self.placements)] = vector
         self._rows[self._count : stop] = newcomer.queries[kept]
@@ -172,6 +178,18 @@ class _Placed:
                 vector=stored, solution=solution, rivals=rivals, rival_places=places, own_scores=scores, preserved=kept
             )
         )
+
+    def _kept(self, newcomer: Newcomer, scores: NDArray[np.float64], rivals: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which queries become preserve rows: those won, and of very many the hardest."""
+        kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
+        if self._most is None or np.count_nonzero(kept) <= self._most:
+            return kept
+        foremost = np.zeros_like(kept) if newcomer.foremost is None else newcomer.foremost & kept
+        leads = np.where(kept, scores - rivals, np.inf)
+        leads[foremost] = -np.inf
+        hardest = np.zeros_like(kept)
+        hardest[np.argsort(leads, kind="stable")[: self._most]] = True
+        return hardest | foremost
 
     def violated(
         self, vector: NDArray[np.float64]
