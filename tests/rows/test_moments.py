@@ -47,6 +47,24 @@ def test_documents_that_are_all_the_same_have_no_spread():
     assert spread.standardised(np.array([spread.mean])).tolist() == [0]
 
 
+@given(seeds, st.integers(2, 30), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_what_went_leaves_no_trace_in_the_spread_of_what_is_left(seed, n, left):
+    """One document, or twins, among many that were deleted one by one: their scores are all the same."""
+    rng = np.random.default_rng(seed)
+    vectors = (20 * rng.standard_normal((n + left, 24))).astype(np.float32)
+    vectors[n:] = vectors[n]
+    order = rng.permutation(n + left)
+    rows = LocalRows(24)
+    rows.append_many(list(vectors[order]), [np.empty((0, 24))] * (n + left))
+    for slot in rng.permutation(np.flatnonzero(order < n)):
+        rows.remove(int(slot))
+    scores, spread = rows.scores_and_spread(rng.standard_normal(24).astype(np.float32))
+    assert spread.count == left
+    assert spread.deviation == 0
+    assert spread.standardised(scores.exact(np.flatnonzero(scores.alive))).tolist() == [0] * left
+
+
 def test_nothing_and_one_document():
     assert Moments.none(4).spread(np.ones(4, dtype=np.float32)) == Spread(0, 0.0, 0.0)
     one = Moments.none(4).added(np.ones((1, 4), dtype=np.float32))

@@ -14,7 +14,7 @@ from incdsi.rows.moments import Moments
 from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
 from incdsi.rows.products import Doubles, Float32, Floats, Screen, exact, row_lengths
 from incdsi.rows.scores import Scores, Slots, Spread
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.table import BLOCK_ROWS, Growing, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +188,15 @@ class LocalRows:
             alive[gone] = False
             moments = moments.removed(self._vectors.gather(np.array(gone, dtype=np.intp)))
             self._preserve.remove_many(gone)
+        if moments.worn:
+            moments = self._summed_up(np.flatnonzero(alive))
         self._view = _View(alive, self._lengths.values, moments)
+
+    def _summed_up(self, slots: Slots) -> Moments:
+        moments = Moments.none(self.dimension)
+        for part in np.array_split(slots, len(slots) // BLOCK_ROWS + 1):
+            moments = moments.added(self._vectors.gather(part))
+        return moments
 
     def _scores(self, vector: Floats, view: _View) -> Scores:
         parts = self._vectors.scan(vector[None], len(view.alive), lambda _, products: products[:, 0])

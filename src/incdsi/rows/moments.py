@@ -13,7 +13,7 @@ from incdsi.rows.products import Doubles, Floats
 from incdsi.rows.scores import Spread
 
 PORTION = 4096  # vectors taken to float64 at a time
-NOISE = 1e-13  # of all that was summed up: what rounding may leave where all scores are the same
+NOISE = 1e-13  # of the most there was: what rounding may leave where all scores are the same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,18 +21,20 @@ class Moments:
     """Sums over `count` vectors v of v - c and (v - c)(v - c)', about a centre c.
 
     mean(v.q) = c.q + total.q / n and n var(v.q) = q' squares q - (total.q)^2 / n. The centre is the first vector
-    there was: differences from it keep their digits where all documents are nearly alike. What rounding left of
-    documents that came and went does not show: the mean is given to float32's precision.
+    there was: differences from it keep their digits where all documents are nearly alike. `most` is the largest trace
+    that `squares` ever had. What rounding left of documents that came and went is small beside it, and does not
+    show: the mean is given to float32's precision, and a spread too small to tell from it is none.
     """
 
     count: int
     centre: Doubles
     total: Doubles
     squares: Doubles
+    most: float
 
     @staticmethod
     def none(width: int) -> Moments:
-        return Moments(0, np.zeros(width), np.zeros(width), np.zeros((width, width)))
+        return Moments(0, np.zeros(width), np.zeros(width), np.zeros((width, width)), 0.0)
 
     def added(self, vectors: Floats) -> Moments:
         """With these vectors (m, h) as well."""
@@ -47,6 +49,11 @@ class Moments:
             return Moments.none(len(self.centre))
         return self._changed(vectors, self.centre, -1)
 
+    @property
+    def worn(self) -> bool:
+        """Whether more has gone than is left: time to sum up anew."""
+        return bool(np.trace(self.squares) < self.most / 2)
+
     def spread(self, query: Floats) -> Spread:
         """Of the scores of all vectors with this query."""
         if self.count == 0:
@@ -55,12 +62,13 @@ class Moments:
         along = float(self.total @ q)
         mean = float(self.centre @ q) + along / self.count
         squares = float(q @ self.squares @ q) - along * along / self.count
-        noise = NOISE * float(q @ q) * float(np.trace(self.squares))
+        noise = NOISE * float(q @ q) * self.most
         return Spread(self.count, float(np.float32(mean)), squares if squares > noise else 0.0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {
             "count": np.array([self.count]),
+            "most": np.array([self.most]),
             "centre": self.centre,
             "total": self.total,
             "squares": self.squares,
@@ -70,12 +78,12 @@ class Moments:
     def from_arrays(arrays: Mapping[str, NDArray[Any]], vectors: Floats) -> Moments:
         """Those saved beside these vectors; computed anew where there are none that fit."""
         h = vectors.shape[1]
-        shapes = {"count": (1,), "centre": (h,), "total": (h,), "squares": (h, h)}
+        shapes = {"count": (1,), "most": (1,), "centre": (h,), "total": (h,), "squares": (h, h)}
         fit = all(name in arrays and arrays[name].shape == shape for name, shape in shapes.items())
         if not fit or int(arrays["count"][0]) != len(vectors):
             return Moments.none(h).added(vectors)
         centre, total, squares = (np.array(arrays[name], dtype=np.float64) for name in ("centre", "total", "squares"))
-        return Moments(len(vectors), centre, total, squares)
+        return Moments(len(vectors), centre, total, squares, float(arrays["most"][0]))
 
     def _changed(self, vectors: Floats, centre: Doubles, sign: int) -> Moments:
         total, squares = self.total.copy(), self.squares.copy()
@@ -83,7 +91,8 @@ class Moments:
             apart = part - centre
             total += sign * apart.sum(axis=0)
             squares += sign * (apart.T @ apart)
-        return Moments(self.count + sign * len(vectors), centre, total, squares)
+        most = max(self.most, float(np.trace(squares)))
+        return Moments(self.count + sign * len(vectors), centre, total, squares, most)
 
 
 def _portions(vectors: Floats) -> Iterator[Doubles]:
