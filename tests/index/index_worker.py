@@ -25,13 +25,13 @@ from index_samples import MODES, TOY, answers, asked, doc, text_of
 
 from incdsi.documents import Hit
 from incdsi.index import Index
+from incdsi.index.drafting import _held_out
 from incdsi.store import Store
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 Change = list[Any]  # ["put", id, revision], ["ask", id, query], ["set", name, value] or ["delete", id]
 State = dict[str, list[Any]]  # id -> [revision, [what was asked and taught]]; and of the index "#name" -> [value, []]
 IDS = [f"doc-{number}" for number in range(24)]
-ENOUGH_TO_TUNE = 4
 VERBS = {
     "add": 25,
     "update": 15,
@@ -81,7 +81,7 @@ def _changes(verb: str, state: State, revision: int, choice: random.Random) -> l
         return [["put", id, revision] for id in choice.sample(free, min(len(free), choice.choice([1, 5])))]
     if verb == "adopt":
         return [["set", "#encoder", 1 - state["#encoder"][0]]]
-    if verb == "tune" and len(there) >= ENOUGH_TO_TUNE:
+    if verb == "tune" and any(_held_out(id, asked(id, 4)) for id in there):
         return [["set", "#tuned", 1]]
     if verb in ("update", "teach", "attach", "delete") and there:
         id = choice.choice(there)
