@@ -20,7 +20,7 @@ LAYERS = [
     {"index"},
     {"search", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers"},
-    {"documents", "durable", "hyperparameters", "markdown", "preserve"},
+    {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}

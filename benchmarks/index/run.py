@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.real import RealData, real_data
+from incdsi.progress import Progress
 
 Result = dict[str, Any]
 Floats = NDArray[np.float32]
@@ -64,7 +65,7 @@ def say(text: str) -> None:
     print(f"  {text}", file=sys.stderr, flush=True)
 
 
-def tenths(what: str) -> Callable[[int, int], None]:
+def tenths(what: str) -> Progress:
     """A progress callback that says each tenth once."""
     begin, said = time.perf_counter(), 0
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from benchmarks.index.run import WARM, Floats, Size
 from benchmarks.machine import SHARED_DATA
 from benchmarks.real import RealData
 from incdsi import Document
+from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 
 
@@ -31,7 +32,7 @@ class Watched:
         self.fingerprint = encoder.fingerprint
         self.seconds = 0.0
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         begin = time.perf_counter()
         embeddings = self.encoder.encode(texts, progress)
         self.seconds += time.perf_counter() - begin
@@ -50,7 +51,7 @@ class Known:
         made = [(contents, data.embeddings), *((some.texts, some.embeddings) for some in (data.train, data.spans))]
         self._known = {_key(text): row for texts, rows in made for text, row in zip(texts, rows, strict=True)}
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         missing = {key: text for text in texts if (key := _key(text)) not in self._known}
         if missing:
             self.encoded += len(missing)
@@ -73,7 +74,7 @@ class Toy:
         clusters = max(documents // 50, 1)
         self._centres = np.random.default_rng(0).standard_normal((clusters, self.dimension), dtype=np.float32)
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> Floats:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for place, text in enumerate(texts):
             number = int(text.split(maxsplit=1)[0][1:])

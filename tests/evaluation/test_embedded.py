@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,8 @@ from incdsi.evaluation import embedded as room
 from incdsi.evaluation.collection import Collection
 from incdsi.evaluation.data import read_jsonl
 from incdsi.evaluation.embedded import EmbeddingCache, embed
+from incdsi.progress import Progress
 from tests.evaluation import data_samples as samples
-
-Progress = Callable[[int, int], None]
 
 
 class HashEncoder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.index import Index
+from incdsi.progress import Progress
 from incdsi.store import Record, Store
 
 MODES = ("learned", "lexical", "fused")
@@ -30,7 +31,7 @@ class ToyEncoder:
         self.seed = seed
         self.fingerprint = hashlib.sha256(f"toy {dimension} {seed}".encode()).hexdigest()
 
-    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         embedded = [_embedded(text, self.dimension, self.seed) for text in texts]
         if progress is not None:
             progress(len(embedded), len(texts))

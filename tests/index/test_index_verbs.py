@@ -40,6 +40,7 @@ from incdsi.errors import (
 )
 from incdsi.index import Index
 from incdsi.index import index as module
+from incdsi.progress import Progress
 from incdsi.rows.table import Growing
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
@@ -483,7 +484,7 @@ def crowded(path: Path) -> Index:
     return index
 
 
-def stop_at(error: BaseException, done: int) -> Callable[[int, int], None]:
+def stop_at(error: BaseException, done: int) -> Progress:
     def report(number: int, _: int) -> None:
         if number == done:
             raise error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +9,12 @@ import numpy as np
 from incdsi.baselines.protocol import Floats, Part, Questions
 from incdsi.baselines.vectors import VectorMethod
 from incdsi.errors import InvalidInput
+from incdsi.progress import Progress
 from incdsi.training.frozen import train_frozen
 from incdsi.training.pairs import EmbeddedPairs
 from incdsi.training.records import Moment
 from incdsi.training.settings import FrozenSettings
 from incdsi.training.starts import start_rows
-
-Progress = Callable[[int, int], None]
 
 
 def trained(

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from incdsi.baselines.classification import Progress, sample
+from incdsi.baselines.classification import sample
 from incdsi.baselines.protocol import Floats, Part, Positions, Questions
 from incdsi.baselines.vectors import VectorMethod
 from incdsi.errors import InvalidHyperparameters
+from incdsi.progress import Progress
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 
 Towers = Literal["both", "query"]

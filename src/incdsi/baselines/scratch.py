@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from incdsi.baselines.classification import Progress, extended, sample, trained
+from incdsi.baselines.classification import extended, sample, trained
 from incdsi.baselines.protocol import Floats, Part, Questions, joined
 from incdsi.baselines.vectors import VectorMethod
+from incdsi.progress import Progress
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.finetune import train_finetune
 from incdsi.training.pairs import TextPairs

@@ -9,7 +9,7 @@ import numpy as np
 from incdsi.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi.baselines.ranking import best
 from incdsi.errors import InvalidInput
-from incdsi.index.placing import Stopwatch
+from incdsi.progress import Stopwatch
 
 
 class VectorMethod:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from incdsi.cli.app import stopping
 from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show, tuning_sentence
-from incdsi.cli.progress import Report, progress
+from incdsi.cli.progress import progress
 from incdsi.cli.reading import Batch
 from incdsi.documents import Addition, Document
 from incdsi.errors import IncDSIError, InvalidInput
+from incdsi.progress import Progress
 
 if TYPE_CHECKING:
     from incdsi.index import Index
@@ -27,7 +28,7 @@ class Verb:
     doing: str
     done: str
     objection: Callable[[Index, str], str | None]
-    apply: Callable[[Index, Batch, Report], list[Addition]]
+    apply: Callable[[Index, Batch, Progress], list[Addition]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,11 +141,11 @@ def _not_there(index: Index, id: str) -> str | None:
     return None if id in index else f"expected a document in the index, found no {id!r}; add or upsert it instead"
 
 
-def _add(index: Index, batch: Batch, report: Report) -> list[Addition]:
+def _add(index: Index, batch: Batch, report: Progress) -> list[Addition]:
     return index.add_many(batch.documents, batch.queries, progress=report)
 
 
-def _update(index: Index, batch: Batch, report: Report) -> list[Addition]:
+def _update(index: Index, batch: Batch, report: Progress) -> list[Addition]:
     additions = []
     for done, document in enumerate(batch.documents, start=1):
         additions.append(index.update(document, batch.queries[document.id]))
@@ -152,7 +153,7 @@ def _update(index: Index, batch: Batch, report: Report) -> list[Addition]:
     return additions
 
 
-def _upsert(index: Index, batch: Batch, report: Report) -> list[Addition]:
+def _upsert(index: Index, batch: Batch, report: Progress) -> list[Addition]:
     old = [document for document in batch.documents if document.id in index]
     new = [document for document in batch.documents if document.id not in index]
     updated = _update(index, _part(batch, old), lambda done, _: report(done, len(batch.documents)))
@@ -160,7 +161,7 @@ def _upsert(index: Index, batch: Batch, report: Report) -> list[Addition]:
     return updated + added
 
 
-def after(before: int, size: int, report: Report) -> Report:
+def after(before: int, size: int, report: Progress) -> Progress:
     """Reports of adding `size` after `before` others, as reports of all; those of other work as they are."""
 
     def shifted(done: int, total: int) -> None:

@@ -13,8 +13,9 @@ from incdsi.cli.looking import quality_table
 from incdsi.cli.opening import open_index, stored_settings
 from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning
 from incdsi.cli.output import count, emit, gained, note, sentences, show, table
-from incdsi.cli.progress import Report, progress
+from incdsi.cli.progress import progress
 from incdsi.errors import EncoderMismatch, InvalidInput, MissingExtra
+from incdsi.progress import Progress
 
 if TYPE_CHECKING:
     from incdsi.documents import Document
@@ -142,7 +143,7 @@ def _base(name: str | None, path: Path) -> TorchEncoder:
     return encoder
 
 
-def _store_queries(index: Index, source: str, report: Report) -> None:
+def _store_queries(index: Index, source: str, report: Progress) -> None:
     from incdsi.readers import group_queries, read_queries
 
     problems: list[str] = []
@@ -165,7 +166,7 @@ def _store_queries(index: Index, source: str, report: Report) -> None:
 
 
 def _trained(
-    stage1: Any, path: Path, base: TorchEncoder, settings: FinetuneSettings, checkpoint: Path, report: Report
+    stage1: Any, path: Path, base: TorchEncoder, settings: FinetuneSettings, checkpoint: Path, report: Progress
 ) -> TrainedModel:
     documents, queries, natural, held_out = _pairs(path)
     model: TrainedModel = stage1.train(

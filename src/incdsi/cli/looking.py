@@ -16,11 +16,12 @@ from incdsi.cli.app import app, stopping
 from incdsi.cli.opening import open_index, size_of
 from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
-from incdsi.cli.progress import Report, progress
+from incdsi.cli.progress import progress
 from incdsi.cli.reading import stdin_lines
 from incdsi.documents import Taught
 from incdsi.errors import InvalidFile
 from incdsi.evaluation.trec import one_word, run_line, write_lines
+from incdsi.progress import Progress
 
 if TYPE_CHECKING:
     from incdsi.index import Index, Info
@@ -224,14 +225,14 @@ def _queries(given: str) -> Iterable[str]:
     return stdin_lines() if given == "-" else (given,)
 
 
-def _documents(index: Index, report: Report) -> Iterator[str]:
+def _documents(index: Index, report: Progress) -> Iterator[str]:
     total = len(index)
     for done, (document, asked) in enumerate(index.with_queries(), start=1):
         yield as_line(document_json(document, asked))
         report(done, total)
 
 
-def _run(index: Index, source: str, k: int, mode: Mode, report: Report) -> Iterator[str]:
+def _run(index: Index, source: str, k: int, mode: Mode, report: Progress) -> Iterator[str]:
     asked = list(_topics(source))
     for done, (name, text) in enumerate(asked, start=1):
         for hit in index.search(text, k, None, mode):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-Report = Callable[[int, int], None]
+from incdsi.progress import Progress
+
 LINE_EVERY = 60.0  # seconds; what takes less leaves a log as it was
 
 
 @contextmanager
-def progress(what: str, *, hidden: bool = False) -> Iterator[Report]:
+def progress(what: str, *, hidden: bool = False) -> Iterator[Progress]:
     """A bar for as long as the block lasts; where stderr is no terminal, a line a minute.
 
     A new total starts again: the work has reached its next part.
@@ -27,12 +28,13 @@ def progress(what: str, *, hidden: bool = False) -> Iterator[Report]:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Report]:
+def _bar(what: str) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         known: list[int] = []
 
@@ -45,7 +47,7 @@ def _bar(what: str) -> Iterator[Report]:
         yield report
 
 
-def _lines(what: str) -> Report:
+def _lines(what: str) -> Progress:
     begin = said = time.monotonic()
     known = 0
 

@@ -13,10 +13,11 @@ from incdsi.cli.app import app
 from incdsi.cli.opening import is_there, open_index, open_or_create
 from incdsi.cli.options import AsJson, EncoderName, IndexPath, Quiet, SkipBad
 from incdsi.cli.output import count, emit, note, sentences, show
-from incdsi.cli.progress import Report, progress
+from incdsi.cli.progress import progress
 from incdsi.cli.reading import read_batches
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, InvalidInput
+from incdsi.progress import Progress
 
 if TYPE_CHECKING:
     from incdsi.index import Index
@@ -76,7 +77,7 @@ class Plan:
     def any(self) -> bool:
         return bool(self.added or self.updated or self.deleted)
 
-    def carry_out(self, index: Index, report: Report) -> None:
+    def carry_out(self, index: Index, report: Progress) -> None:
         """Delete, update, add: a renamed file does not meet its old self."""
         done, total = 0, len(self.deleted) + len(self.updated) + len(self.added)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -13,9 +13,9 @@ from incdsi.client.connecting import I, Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import InvalidInput, Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.progress import Progress
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
 
 
 class RemoteIndex(Remote[I]):

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.durable import appearing_file
 from incdsi.evaluation.collection import Collection, Part
+from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans, generate_all
 from incdsi.text.queries import drop_shared
 
 Floats = NDArray[np.float32]
-Progress = Callable[[int, int], None]
 SPANS = 6  # a document: beyond its sentences, clauses repeat what they say and cost as much to encode
 CHUNK = 4096  # texts encoded before they are kept: what an interrupted run loses at most
 

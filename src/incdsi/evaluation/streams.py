@@ -5,7 +5,7 @@ No vector ever changes once it is placed, so the vectors after t additions are t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.evaluation.embedded import Embedded, Questions
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.placing import Stopwatch
+from incdsi.progress import Progress, Stopwatch
 from incdsi.rows import LocalRows
 from incdsi.solver import Newcomer, Problem, solve_many
 from incdsi.solver.active_set import NO_RIVAL
@@ -23,7 +23,6 @@ from incdsi.text.queries import represent
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]
-Progress = Callable[[int, int], None]
 Form = Literal["paper", "general"]
 Solver = Literal["ours", "lbfgs", "lbfgs-plain"]
 BATCH = 128

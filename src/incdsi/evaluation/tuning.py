@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,9 +22,10 @@ from incdsi.errors import InvalidInput
 from incdsi.evaluation.embedded import Embedded, Questions
 from incdsi.evaluation.ranking import Ranks, Standing, ranks_among
 from incdsi.evaluation.splits import Split
-from incdsi.evaluation.streams import Floats, Form, Newcomers, Places, Progress, State, add_all
+from incdsi.evaluation.streams import Floats, Form, Newcomers, Places, State, add_all
 from incdsi.evaluation.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
+from incdsi.progress import Progress
 
 TRIALS = 50
 BETA = 5.0  # how much more the old documents count than the new ones
@@ -266,7 +267,7 @@ def _of_documents(asked: Questions, places: Places, documents: int) -> tuple[Flo
     return asked.embeddings[mine], among[asked.owners[mine]]
 
 
-def _within(progress: Progress | None, done: int, trials: int) -> Callable[[int, int], None] | None:
+def _within(progress: Progress | None, done: int, trials: int) -> Progress | None:
     if progress is None:
         return None
     return lambda part, whole: progress(done * STEPS + STEPS * part // max(whole, 1), trials * STEPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
+from incdsi.progress import Progress
 from incdsi.rows import LocalRows
 from incdsi.store import Record, StoredQuery
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 
 Training = Literal["none", "frozen", "finetune"]
-Progress = Callable[[int, int], None]
 
 
 def check_training(train: str) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from incdsi.documents import LONGEST_ID, Document, Taught
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
-from incdsi.index.placing import Draft, Stopwatch
+from incdsi.index.placing import Draft
 from incdsi.index.shared import QueryOwners
+from incdsi.progress import Progress, Stopwatch
 from incdsi.store import Record, StoredQuery
 from incdsi.store.codec import metadata_rows, utf8
 from incdsi.text.encoders import Encoder
@@ -218,7 +219,7 @@ def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-def reencoded(records: Sequence[Record], encoder: Encoder, progress: Callable[[int, int], None] | None) -> list[Record]:
+def reencoded(records: Sequence[Record], encoder: Encoder, progress: Progress | None) -> list[Record]:
     """The same documents and queries as another encoder embeds them."""
     result: list[Record] = []
     for start in range(0, len(records), PORTION):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +23,11 @@ from incdsi.index.drafting import Drafter, asked_of, reencoded, require_new, req
 from incdsi.index.info import Info
 from incdsi.index.insisting import portions
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placing import Stopwatch
 from incdsi.index.serving import Serving, opened_encoder, stored_settings
 from incdsi.index.settings import KEY, Method, Settings
 from incdsi.index.tuning import Tuning
 from incdsi.index.writing import Receipt, Writer
+from incdsi.progress import Progress, Stopwatch
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from incdsi.client import RemoteIndex
 
 logger = logging.getLogger("incdsi")
-Progress = Callable[[int, int], None]
 BATCH = 128  # documents solved and committed together
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 BASE_EVERY = 4096  # changes after which closing writes a new base

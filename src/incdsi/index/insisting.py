@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.live import Live, embeddings
-from incdsi.index.placing import Draft, Others, Placed, Stopwatch, place
+from incdsi.index.placing import Draft, Others, Placed, place
 from incdsi.index.settings import Settings
+from incdsi.progress import Stopwatch
 from incdsi.solver import Problem, insist
 from incdsi.solver.active_set import NO_RIVAL
 from incdsi.text.queries import represent

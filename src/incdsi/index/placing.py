@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +13,7 @@ from incdsi.documents import Document
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.live import Live, embeddings
 from incdsi.index.settings import Method, Settings
+from incdsi.progress import Stopwatch
 from incdsi.search import fused, lexical_part
 from incdsi.solver import Newcomer, Placement, Violations, solve_many
 from incdsi.store import Record, StoredQuery
@@ -25,19 +24,6 @@ T = TypeVar("T")
 MOST_LEAD = 8.0
 ROUNDS = 20
 MOST_PRESERVED = 64  # queries of one document that others must leave it: the hardest won, and all it was taught
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Seconds by step."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

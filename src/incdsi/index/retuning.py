@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from incdsi.errors import InvalidInput
@@ -14,10 +14,10 @@ from incdsi.index.quality import Probe, probes
 from incdsi.index.serving import Serving, preserve_by
 from incdsi.index.settings import KEY, Settings
 from incdsi.index.tuning import Tuning
+from incdsi.progress import Progress
 from incdsi.store import Record, Store
 from incdsi.text.encoders import Encoder
 
-Progress = Callable[[int, int], None]
 TUNING_KEY = "tuning"
 SWEEPS = 2  # from nothing: documents placed early have not seen those that came after; a second look brought 0.6 H@1
 ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it

@@ -14,8 +14,8 @@ from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnknownDocument
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
-from incdsi.index.placing import Stopwatch
 from incdsi.index.settings import KEY, Settings
+from incdsi.progress import Stopwatch
 from incdsi.search import Mode, Ranking, by_learned, by_words, fused, lexical_part
 from incdsi.store import Store
 from incdsi.store.filters import Where

@@ -14,9 +14,9 @@ from incdsi.index.live import Live, Preserve
 from incdsi.index.placing import Draft
 from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
 from incdsi.index.settings import Settings, hyperparameters_from
+from incdsi.progress import Progress
 from incdsi.store import Record
 
-Progress = Callable[[int, int], None]
 BATCH = 128
 SAMPLE = 2000  # documents a candidate is tried on
 FUSIONS = tuple(step / 20 for step in range(21))  # lexical weights tried, from none to lexical alone

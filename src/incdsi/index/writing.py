@@ -10,13 +10,13 @@ from incdsi.documents import Addition, Document
 from incdsi.index.drafting import Drafter
 from incdsi.index.insisting import place_alone, place_many
 from incdsi.index.live import Live
-from incdsi.index.placing import Draft, Placed, Stopwatch
+from incdsi.index.placing import Draft, Placed
 from incdsi.index.settings import Settings
+from incdsi.progress import Progress, Stopwatch
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
 from incdsi.store.transaction import Transaction
 
-Progress = Callable[[int, int], None]
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
 Receipt = Callable[[Any, int], Iterable[tuple[str, Answer]]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from incdsi.errors import (
 )
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
 from incdsi.lexical.words import term_key, tokenize
+from incdsi.progress import Progress
 
 # Raised whenever arrays or terms change meaning: what an older one wrote is then rebuilt from the texts.
 FORMAT = 1
@@ -83,9 +84,7 @@ class LexicalIndex:
         """Index `text` under a free slot."""
         self.add_many([slot], [text])
 
-    def add_many(
-        self, slots: Sequence[int], texts: Sequence[str], progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    def add_many(self, slots: Sequence[int], texts: Sequence[str], progress: Progress | None = None) -> None:
         """Index all texts or, if a slot is taken or `progress` raises, none."""
         self._require_free(slots, texts)
         bags: list[tuple[int, Bag]] = []

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from incdsi.documents import Addition, Hit
 from incdsi.errors import Overloaded, TooLarge
 from incdsi.index import Index
-from incdsi.index.placing import Stopwatch
+from incdsi.progress import Stopwatch
 from incdsi.server.answers import Answers, Reply, ticket_of
 from incdsi.server.figures import InfoKeeper, Observer, Recorder
 from incdsi.server.metrics import Metrics

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, UnknownDocument, UnsupportedFormat
+from incdsi.progress import Progress
 from incdsi.store import answers, checks, forks, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
@@ -28,7 +29,6 @@ from incdsi.store.reading import RECORDS, Changes, decoded, find_row, read_chang
 from incdsi.store.records import JSON, Record
 from incdsi.store.schema import check_format, format_version, migrate
 from incdsi.store.transaction import Transaction
-from incdsi.store.upkeep import Progress
 
 SIZE = "octet_length(id) + octet_length(title) + octet_length(text) + octet_length(metadata)"
 

@@ -12,6 +12,7 @@ import apsw
 
 from incdsi.durable import copy_tree, fsync
 from incdsi.errors import IndexLocked, IndexNotFound
+from incdsi.progress import Progress
 from incdsi.store import answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json, utf8
@@ -20,7 +21,6 @@ from incdsi.store.files import MODEL, STORE, WAL, staged
 from incdsi.store.records import JSON
 from incdsi.store.schema import APPLICATION_ID, check_format, migrate
 
-Progress = Callable[[int, int], None]
 _PAGES_A_STEP = 2048
 
 

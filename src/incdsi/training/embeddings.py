@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from incdsi.durable import appearing_file
 from incdsi.errors import InvalidInput
-from incdsi.text.encoders import Encoder, Progress
+from incdsi.progress import Progress
+from incdsi.text.encoders import Encoder
 
 SHARD = 8192  # texts a kill can cost
 

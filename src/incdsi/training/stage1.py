@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
-from incdsi.text.encoders import Encoder, Progress
+from incdsi.progress import Progress
+from incdsi.text.encoders import Encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import drop_shared
 from incdsi.training.artefact import CachedQueries, TrainedModel

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile, MissingExtra
 from incdsi.evaluation.collection import Collection, Gathering, Judged, Part
 from incdsi.evaluation.data.fields import numbered, refusing
+from incdsi.progress import Progress
 
-Progress = Callable[[int, int], None]
 TRAIN, TEST = "msmarco-document/train", "msmarco-document/dev"
 
 

@@ -13,8 +13,8 @@ from incdsi.documents import Document
 from incdsi.evaluation.embedded import cache_home, generated_queries
 from incdsi.evaluation.experiments.datasets import Dataset
 from incdsi.evaluation.experiments.settings import StudySettings
-from incdsi.evaluation.experiments.tasks import Progress
 from incdsi.evaluation.splits import Split
+from incdsi.progress import Progress
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import distinct, drop_shared
 from incdsi.training.folders import appearing

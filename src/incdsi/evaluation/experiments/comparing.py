@@ -11,8 +11,9 @@ from incdsi.baselines.protocol import Method, Part
 from incdsi.errors import InvalidInput
 from incdsi.evaluation.experiments.judging import judged, scores_of, searched, standing
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Task
 from incdsi.evaluation.metrics import MEASURES, Scores, compare
+from incdsi.progress import Progress
 
 STAR = "∗"  # not the asterisk, which would mark bold
 Make = Callable[[Progress], Method]

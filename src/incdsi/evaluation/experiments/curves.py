@@ -22,12 +22,13 @@ from incdsi.evaluation.experiments.methods import (
     weights,
 )
 from incdsi.evaluation.experiments.study import Places, Study
-from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.report.figures import Figure, Panel, Series
 from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
 from incdsi.evaluation.streams import add_all
+from incdsi.progress import Progress
 
 NAME, TITLE = "curves", "Curves over additions"
 STEPS = (1, 3)  # times each power of ten

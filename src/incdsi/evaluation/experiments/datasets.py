@@ -22,6 +22,7 @@ from incdsi.evaluation.data import (
 from incdsi.evaluation.embedded import Embedded, embed
 from incdsi.evaluation.experiments.settings import PRESETS, SQUAD, StudySettings
 from incdsi.evaluation.splits import Split, split
+from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator
 
@@ -86,7 +87,7 @@ def draw(collection: Collection, documents: int, seed: int) -> Collection:
 
 
 def embedded(
-    dataset: Dataset, encoder: Encoder, progress: Callable[[int, int], None] | None = None, cache: Path | None = None
+    dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None
 ) -> Embedded:
     """The dataset with all its embeddings, from the user's cache where they are there."""
     return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)

@@ -22,12 +22,13 @@ from incdsi.evaluation.experiments.incremental import Fused
 from incdsi.evaluation.experiments.judging import hits1
 from incdsi.evaluation.experiments.methods import GENERAL, GENERAL_BALANCED, RETRAINING, incremental, named
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Progress, Task
+from incdsi.evaluation.experiments.tasks import Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.experiments.weights import named as weights_named
 from incdsi.evaluation.report.figures import Figure, Panel, Series
 from incdsi.evaluation.report.sections import Aim, Section
 from incdsi.evaluation.report.tables import Table
+from incdsi.progress import Progress
 from incdsi.search import DEFAULT_FUSION
 
 NAME, TITLE = "frontier", "The frontier of old and new"

@@ -10,9 +10,9 @@ from incdsi.baselines.lexical import BM25
 from incdsi.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi.baselines.ranking import best_of, blocks_of_scores
 from incdsi.baselines.vectors import VectorMethod
-from incdsi.evaluation.streams import Form, Newcomers, Progress, Solver, State, add_all
+from incdsi.evaluation.streams import Form, Newcomers, Solver, State, add_all
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.placing import Stopwatch
+from incdsi.progress import Progress, Stopwatch
 from incdsi.search import fuse
 
 

@@ -26,9 +26,10 @@ from incdsi.evaluation.experiments import (
 )
 from incdsi.evaluation.experiments.comparing import duration, unique
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Progress, Task, run_tasks
+from incdsi.evaluation.experiments.tasks import Task, run_tasks
 from incdsi.evaluation.report.machine import PACKAGES, machine
 from incdsi.evaluation.report.pages import About, write_report
+from incdsi.progress import Progress
 
 ALL: tuple[ModuleType, ...] = (
     main_table,

@@ -26,13 +26,14 @@ from incdsi.evaluation.experiments.methods import (
     scratch,
 )
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Task
 from incdsi.evaluation.experiments.tuned import balanced, tuned_tasks
 from incdsi.evaluation.report.figures import Figure, Panel, Series
 from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
 from incdsi.evaluation.streams import Form, State, Stream, add_all
 from incdsi.hyperparameters import SAFE, Hyperparameters
+from incdsi.progress import Progress
 
 NAME, TITLE = "stream", "The long stream"
 From = Literal["tenth", "nothing"]

@@ -12,10 +12,10 @@ from incdsi.baselines.scratch import DSIScratch
 from incdsi.baselines.vectors import Dense
 from incdsi.evaluation.experiments.incremental import Incremental
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Progress
 from incdsi.evaluation.experiments.tuned import balanced, tuned
 from incdsi.evaluation.streams import Form, Solver
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.progress import Progress
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start

@@ -8,10 +8,11 @@ from incdsi.evaluation.experiments.comparing import asked, compared, interval, p
 from incdsi.evaluation.experiments.judging import hits1, judged
 from incdsi.evaluation.experiments.methods import GENERAL, PAPER, incremental, named
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Task
 from incdsi.evaluation.experiments.tuned import tuned_tasks
 from incdsi.evaluation.report.sections import Section
 from incdsi.evaluation.report.tables import Table
+from incdsi.progress import Progress
 from incdsi.training.settings import Start
 
 NAME, TITLE = "starts", "Start of V"

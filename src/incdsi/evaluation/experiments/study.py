@@ -21,12 +21,13 @@ from incdsi.evaluation.embedded import Embedded
 from incdsi.evaluation.experiments.incremental import grouped
 from incdsi.evaluation.experiments.judging import DEPTH
 from incdsi.evaluation.experiments.settings import StudySettings
-from incdsi.evaluation.experiments.tasks import Piece, Pieces, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Pieces, Task
 from incdsi.evaluation.metrics import Scores, score
 from incdsi.evaluation.ranking import run_of
 from incdsi.evaluation.splits import Split
 from incdsi.evaluation.streams import Form, State
 from incdsi.evaluation.trec import qrels_lines, run_lines, spaceless, write_lines
+from incdsi.progress import Progress
 from incdsi.training.settings import FrozenSettings, Start
 
 Places = NDArray[np.intp]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from incdsi.durable import appearing_file
 from incdsi.errors import InvalidFile, InvalidInput
+from incdsi.progress import Progress
 
-Progress = Callable[[int, int], None]
 Piece = dict[str, Any]
 STUDY = "study.json"
 PIECES = "pieces"

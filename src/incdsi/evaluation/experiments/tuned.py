@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from incdsi.evaluation.experiments.study import Study
-from incdsi.evaluation.experiments.tasks import Piece, Progress, Task
+from incdsi.evaluation.experiments.tasks import Piece, Task
 from incdsi.evaluation.experiments.weights import from_json, to_json
 from incdsi.evaluation.streams import Form
 from incdsi.evaluation.tuning import BETA, STARTS, Rehearsal, f_beta, tune
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.progress import Progress
 
 FORMS: tuple[Form, ...] = ("paper", "general")
 

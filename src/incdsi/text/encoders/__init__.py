@@ -5,6 +5,6 @@
 """
 
 from incdsi.text.encoders.locate import load_encoder
-from incdsi.text.encoders.protocol import Encoder, Progress
+from incdsi.text.encoders.protocol import Encoder
 
-__all__ = ["Encoder", "Progress", "load_encoder"]
+__all__ = ["Encoder", "load_encoder"]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from incdsi.errors import InvalidFile
+from incdsi.progress import Progress
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, read_manifest
-from incdsi.text.encoders.protocol import Progress
 
 WINDOW = 1024  # texts tokenised at once
 BUDGET = 512  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Progress = Callable[[int, int], None]
+from incdsi.progress import Progress
+
 """Called with (done, total) while long work goes on."""
 
 

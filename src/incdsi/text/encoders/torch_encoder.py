@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput, MissingExtra
-from incdsi.text.encoders.protocol import Progress
+from incdsi.progress import Progress
 from incdsi.text.hub import find_model, quiet
 
 try:

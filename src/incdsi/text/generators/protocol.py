@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, InvalidInput
+from incdsi.progress import Progress
 from incdsi.text.queries import distinct
-
-Progress = Callable[[int, int], None]
 
 
 class Generator(Protocol):

@@ -12,8 +12,8 @@ from typing import Any
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput, MissingExtra
+from incdsi.progress import Progress
 from incdsi.text.generators.journal import Journal
-from incdsi.text.generators.protocol import Progress
 from incdsi.text.hub import find_model
 from incdsi.text.queries import distinct
 
