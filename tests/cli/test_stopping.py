@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from incdsi.cli import changing, looking
-from incdsi.index import Index, retuning
-from incdsi.index.writing import Writer
+from incdsi.index import Index, tuning
+from incdsi.index.writer import Writer
 from incdsi.store import Store, upkeep
 from tests.cli.conftest import Run, write
 
@@ -79,7 +79,7 @@ def test_update_stopped_in_the_middle_says_how_many_are_in(
 
 def test_tune_stopped_before_and_after_its_commit_says_which(run: Run, encoder: str, ctrl_c: CtrlC) -> None:
     run("add", write("docs.jsonl", MANY), "--encoder", encoder)
-    ctrl_c(retuning, "retuned")
+    ctrl_c(tuning, "retuned")
     assert run("tune", code=130).stderr == "stopped; the index is as it was\n"
     assert json.loads(run("info", "--json").stdout)["last_tuning"] is None
     ctrl_c(Index, "_refresh_base")

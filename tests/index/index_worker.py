@@ -25,7 +25,7 @@ from index_samples import MODES, TOY, answers, asked, doc, text_of
 
 from incdsi.documents import Hit
 from incdsi.index import Index
-from incdsi.index.drafting import _held_out
+from incdsi.index.draft import _held_out
 from incdsi.store import Store
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 

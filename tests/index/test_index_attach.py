@@ -12,7 +12,7 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs,
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import Index
 from incdsi.index import index as module
-from incdsi.index.drafting import _held_out
+from incdsi.index.draft import _held_out
 
 Reopen = Callable[..., Index]
 

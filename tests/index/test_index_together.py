@@ -17,7 +17,7 @@ from index_samples import MODES, TOY, ToyEncoder, answers, asked, doc, docs, ids
 from incdsi.documents import Document
 from incdsi.errors import IndexLocked
 from incdsi.index import Index
-from incdsi.index.serving import Serving
+from incdsi.index.snapshot import Snapshot
 
 Reopen = Callable[..., Index]
 WORKER = Path(__file__).with_name("index_worker.py")
@@ -317,16 +317,16 @@ def test_searches_go_on_while_the_first_change_reads_everything(
     with Index.create(tmp_path / "shop", TOY) as index:
         index.add_many(docs(5))
     reading, go_on = threading.Event(), threading.Event()
-    load = Serving.load
+    load = Snapshot.load
 
-    def slowly(*arguments: Any, **options: Any) -> Serving:
+    def slowly(*arguments: Any, **options: Any) -> Snapshot:
         if options["writer"]:
             reading.set()
             assert go_on.wait(60)
         return load(*arguments, **options)
 
     with Index.open(tmp_path / "shop", TOY) as index:
-        monkeypatch.setattr(Serving, "load", slowly)
+        monkeypatch.setattr(Snapshot, "load", slowly)
         change = threading.Thread(target=index.add, args=(docs(1, start=9)[0],))
         change.start()
         assert reading.wait(60)

@@ -17,7 +17,7 @@ from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
 from incdsi.index import Index, models
 from incdsi.index import index as module
-from incdsi.index.drafting import _held_out
+from incdsi.index.draft import _held_out
 from incdsi.index.live import Live
 from incdsi.store import Record, Store
 

@@ -784,7 +784,7 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
 ) -> None:
     narrow, batch = ToyEncoder(dimension=dimension), docs(25)
     with Index.create(tmp_path / "as it is", narrow, method="paper") as index, monkeypatch.context() as patch:
-        patch.setattr("incdsi.index.insisting.insisted", lambda live, placed, how: placed)
+        patch.setattr("incdsi.index.placement.insisted", lambda live, placed, how: placed)
         resigned = index.add_many(batch, asked_for(batch))
     with Index.create(tmp_path / "insisting", narrow, method="paper") as index:
         additions = [index.add(document, asked(document.id)) for document in batch]

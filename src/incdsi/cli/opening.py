@@ -42,11 +42,11 @@ def open_or_create(path: Path, encoder: str | None, tuning: bool | None) -> Inde
 
 def stored_settings(path: Path) -> Settings:
     """What the index remembers about itself, without opening its model."""
-    from incdsi.index import serving
+    from incdsi.index import settings
     from incdsi.store import Store
 
     with Store.open(path, writer=False) as store:
-        return serving.stored_settings(store)
+        return settings.stored_settings(store)
 
 
 def size_of(folder: Path) -> int:

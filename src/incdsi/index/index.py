@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import DiskFailed, DiskFull, InvalidInput, UnknownDocument, VersionConflict
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index import generating, models, retuning
-from incdsi.index.building import Training, check_training, stage_one, taken_over
-from incdsi.index.drafting import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
+from incdsi.index import models, tuning
+from incdsi.index.draft import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
 from incdsi.index.info import Info
-from incdsi.index.insisting import portions
 from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.serving import Serving, opened_encoder, stored_settings
-from incdsi.index.settings import KEY, Method, Settings
-from incdsi.index.tuning import Tuning
-from incdsi.index.writing import Receipt, Writer
+from incdsi.index.placement import BATCH, portions
+from incdsi.index.replacement import Replacement, replaced
+from incdsi.index.settings import DEFAULT_GENERATOR, GENERATOR, KEY, Method, Settings, generator_of, stored_settings
+from incdsi.index.snapshot import Snapshot, opened_encoder
+from incdsi.index.stage_one import Training, check_training, stage_one, taken_over
+from incdsi.index.tuning import Tuning, last_tuning
+from incdsi.index.writer import Receipt, Writer
 from incdsi.progress import Progress, Stopwatch
 from incdsi.search import check_mode
 from incdsi.store import Record, Store
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from incdsi.client import RemoteIndex
 
 logger = logging.getLogger("incdsi")
-BATCH = 128  # documents solved and committed together
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 BASE_EVERY = 4096  # changes after which closing writes a new base
 
@@ -68,7 +68,7 @@ class Index:
         self._mutex = threading.RLock()  # held by whoever changes the index
         self._following = threading.Lock()  # held by whoever replaces what is served: never for long
         self._behind = False
-        self._serving = Serving.load(store, encoder, writer=False)
+        self._snapshot = Snapshot.load(store, encoder, writer=False)
 
     # Making and opening
 
@@ -93,7 +93,7 @@ class Index:
             hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
             tuning=tuning and method == "general",
         )
-        stored = {KEY: settings.to_json(), generating.KEY: described(generator or generating.DEFAULT)}
+        stored = {KEY: settings.to_json(), GENERATOR: described(generator or DEFAULT_GENERATOR)}
         Store.create(path, stored, prepare=models.keeper(chosen)).close()
         return cls.open(path, chosen, generator=generator)
 
@@ -120,7 +120,7 @@ class Index:
         chosen = models.as_encoder(encoder)
         model = None
         if train != "none":
-            asking = generator or generating.DEFAULT
+            asking = generator or DEFAULT_GENERATOR
             model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
             chosen = model.encoder
         index = cls.create(path, chosen, generator=generator)
@@ -263,7 +263,7 @@ class Index:
     @property
     def last_tuning(self) -> Tuning | None:
         """What the index chose when it last tuned itself, and what that changed; None before the first time."""
-        return retuning.last_tuning(self._store)
+        return last_tuning(self._store)
 
     def answer(self, key: str) -> Answer | None:
         """What was stored under that key with a change, for a day or until the index is compacted."""
@@ -445,7 +445,7 @@ class Index:
                 dimension=encoder.dimension,
                 model=models.folder_name(encoder),
             )
-            self._swap(retuning.replaced(reencoded(self._by_row(), encoder, progress), settings, progress), encoder)
+            self._swap(replaced(reencoded(self._by_row(), encoder, progress), settings, progress), encoder)
             self._remove_old_models()
 
     def compact(self) -> None:
@@ -478,27 +478,27 @@ class Index:
 
     @property
     def _settings(self) -> Settings:
-        return self._serving.settings
+        return self._snapshot.settings
 
     @property
     def _encoder(self) -> Encoder:
-        return self._serving.encoder
+        return self._snapshot.encoder
 
     @property
     def _live(self) -> Live:
-        return self._serving.live
+        return self._snapshot.live
 
     def _serve(self, **changed: Any) -> None:
-        self._serving = replace(self._serving, **changed)
+        self._snapshot = replace(self._snapshot, **changed)
 
-    def _current(self) -> Serving:
+    def _current(self) -> Snapshot:
         """What there is to search, with everything other processes have written by now."""
         self._store.require_usable()
         if not self._writing:
             with self._following:
                 if not self._writing:
                     self._follow()
-        return self._serving
+        return self._snapshot
 
     def _follow(self) -> None:
         self._behind |= self._store.poll()
@@ -516,7 +516,7 @@ class Index:
             self._serve(settings=settings, live=live.compacted() if live.wasteful else live)
         else:
             changes.upserts.close()
-            self._serving = Serving.load(self._store, None, writer=False)
+            self._snapshot = Snapshot.load(self._store, None, writer=False)
         self._behind = False
 
     # Inside: writing
@@ -545,19 +545,19 @@ class Index:
         self._current()  # refuses a closed index
         writer = Store.open(self._store.path, writer=True)
         try:
-            serving = Serving.load(writer, self._encoder, writer=True)  # searches go on by what was read before
+            snapshot = Snapshot.load(writer, self._encoder, writer=True)  # searches go on by what was read before
             self._held_out = writer.held_out()
         except BaseException:
             writer.close()
             raise
         with self._following:
-            self._reader, self._store, self._serving, self._writing = self._store, writer, serving, True
+            self._reader, self._store, self._snapshot, self._writing = self._store, writer, snapshot, True
         self._remove_old_models()
 
     def _recover(self) -> None:
         """Read the store anew when something was committed that what is live does not show."""
         if self._live.sequence != self._store.version:
-            self._serving = Serving.load(self._store, self._encoder, writer=True)
+            self._snapshot = Snapshot.load(self._store, self._encoder, writer=True)
 
     def _writer(self) -> Writer:
         drafter = Drafter(
@@ -573,7 +573,7 @@ class Index:
     def _written_by(self) -> Generator:
         """What writes queries for new texts; refuses when it cannot be had."""
         if self._generator is None:
-            self._generator = generating.generator_of(self._store, self._given)
+            self._generator = generator_of(self._store, self._given)
             self._applied()
         return self._generator
 
@@ -605,12 +605,12 @@ class Index:
             logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
 
     def _tune(self, progress: Progress | None) -> Tuning:
-        new, outcome = retuning.retuned(self._serving, self._by_row(), self._held_out, self.version, progress)
+        new, outcome = tuning.retuned(self._snapshot, self._by_row(), self._held_out, self.version, progress)
         self._swap(new, self._encoder)
         return outcome
 
-    def _swap(self, new: retuning.Replacement, encoder: Encoder) -> None:
-        self._serving = new.put_in_place(self._store, encoder)
+    def _swap(self, new: Replacement, encoder: Encoder) -> None:
+        self._snapshot = new.put_in_place(self._store, encoder)
         if new.records:
             self._refresh_base()
 

@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-import numpy as np
-
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index import tuning
-from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.quality import Quality, dense_ranks, probes
+from incdsi.index.quality import Quality, quality
 from incdsi.index.settings import Method, Settings, hyperparameters_from
 from incdsi.index.tuning import Tuning
 from incdsi.store import Record
@@ -78,15 +74,3 @@ class Info:
 def _unresolved(records: Sequence[Record]) -> int:
     there = {record.row for record in records}
     return sum(not there.issuperset(record.constrained_by) for record in records)
-
-
-def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:
-    """What learned, lexical, fused and dense search find of the held-out queries; empty without any."""
-    asked = probes(records, settings.method)
-    if not asked:
-        return {}
-    live = Live(settings.dimension, preserve_nothing)
-    live.put(records)
-    anchors = np.stack([record.anchor for record in records])
-    ranks = dense_ranks(anchors, np.array([record.row for record in records]), asked)
-    return {**tuning.reached(live, asked, settings.lexical_weight), "dense": Quality.of(ranks)}

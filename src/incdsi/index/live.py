@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.errors import CorruptStore, UnsupportedFormat
-from incdsi.index.shared import QueryOwners
+from incdsi.index.owners import QueryOwners
 from incdsi.lexical import LexicalIndex
 from incdsi.rows import LocalRows
 from incdsi.rows.table import Growing

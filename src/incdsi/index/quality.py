@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.index.live import Live
-from incdsi.index.settings import Method
+from incdsi.index.live import Live, preserve_nothing
+from incdsi.index.settings import Method, Settings
 from incdsi.rows import LocalRows
 from incdsi.search import fused, lexical_part
 from incdsi.store import Record
@@ -92,3 +92,21 @@ def dense_ranks(anchors: NDArray[np.float32], rows: NDArray[np.int64], asked: Se
     dense = LocalRows(anchors.shape[1])
     dense.fill(anchors)
     return np.array([dense.scores(p.embedding).rank_of(place[p.row]) for p in asked], dtype=np.intp)
+
+
+def reached(live: Live, asked: Sequence[Probe], lexical_weight: float) -> dict[str, Quality]:
+    """What learned, lexical and fused search find."""
+    ranks = ranks_by_weight(live, asked, (0.0, 1.0, lexical_weight))
+    return {mode: Quality.of(some) for mode, some in zip(("learned", "lexical", "fused"), ranks, strict=True)}
+
+
+def quality(records: Sequence[Record], settings: Settings) -> dict[str, Quality]:
+    """What learned, lexical, fused and dense search find of the held-out queries; empty without any."""
+    asked = probes(records, settings.method)
+    if not asked:
+        return {}
+    live = Live(settings.dimension, preserve_nothing)
+    live.put(records)
+    anchors = np.stack([record.anchor for record in records])
+    ranks = dense_ranks(anchors, np.array([record.row for record in records]), asked)
+    return {**reached(live, asked, settings.lexical_weight), "dense": Quality.of(ranks)}

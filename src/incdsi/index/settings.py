@@ -9,8 +9,12 @@ from typing import Any, Literal, Self
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.search import DEFAULT_FUSION
+from incdsi.store import Store
+from incdsi.text.generators import Generator, Spans, described, restored
 
 KEY = "index"
+GENERATOR = "generator"  # a key of its own: older versions pass over it
+DEFAULT_GENERATOR = Spans(limit=6)  # the title and the sentences that say most; each more costs as much to embed
 Method = Literal["general", "paper"]
 
 
@@ -46,3 +50,23 @@ def hyperparameters_from(stored: Mapping[str, Any]) -> Hyperparameters:
     return Hyperparameters(
         margins=Margins(**stored["margins"]), weights=Weights(**stored["weights"]), anchor_scale=stored["anchor_scale"]
     )
+
+
+def stored_settings(store: Store) -> Settings:
+    """What the index in that store remembers about itself."""
+    stored = store.setting(KEY)
+    if not isinstance(stored, Mapping):
+        raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
+    return Settings.from_json(stored)
+
+
+def generator_of(store: Store, given: Generator | None) -> Generator:
+    """The one that was given, which the store then remembers, or the one it remembers; the default of older ones."""
+    stored = store.setting(GENERATOR)
+    known = stored if isinstance(stored, Mapping) else described(DEFAULT_GENERATOR)
+    if given is None:
+        return restored(known)
+    if described(given) != known:
+        with store.transaction() as tx:
+            tx.set_setting(GENERATOR, described(given))
+    return given

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
+from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
-from incdsi.index.insisting import place_in_order, portions
-from incdsi.index.live import Live, Preserve
-from incdsi.index.placing import Draft
-from incdsi.index.quality import Probe, Quality, learned_ranks, ranks_by_weight
+from incdsi.index.draft import Draft
+from incdsi.index.live import Live
+from incdsi.index.quality import Probe, Quality, learned_ranks, probes, quality, ranks_by_weight, reached
+from incdsi.index.replacement import Replacement, replaced, sweep, taught_last
 from incdsi.index.settings import Settings, hyperparameters_from
+from incdsi.index.snapshot import Snapshot, preserve_by
 from incdsi.progress import Progress
-from incdsi.store import Record
+from incdsi.store import Record, Store
 
-BATCH = 128
+ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
+TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
 FUSIONS = tuple(step / 20 for step in range(21))  # lexical weights tried, from none to lexical alone
 # From the most careful to the boldest. The first does not leave the text's own embedding: it is dense search,
@@ -77,33 +80,10 @@ class Tuning:
         )
 
 
-def sweep(
-    live: Live, records: Sequence[Record], settings: Settings, progress: Callable[[int], None] | None = None
-) -> list[Record]:
-    """Place the records, one after another, in the order of their rows; what is live then shows them so.
-
-    Each sees all others that are live: in an empty one those before it, in one that shows them already those after
-    it too.
-    """
-    placed: list[Record] = []
-    for drafts in portions([Draft.of(record) for record in records], settings, lambda draft: draft.taught, BATCH):
-        rows = [draft.row for draft in drafts]
-        if len(drafts) > 1:
-            live.remove([row for row in rows if row in live])
-        results = place_in_order(live, drafts, settings)
-        batch = [result.knowing(rows) for result in results]
-        live.put(batch)
-        placed += batch
-        if progress is not None:
-            progress(len(batch))
-    return placed
-
-
 def best_weights(
     records: Sequence[Record],
     asked: Sequence[Probe],
     settings: Settings,
-    preserve: Preserve,
     progress: Progress | None = None,
 ) -> list[Trial]:
     """Every rung of the ladder tried on a sample that holds all it can of the probes' documents, best first.
@@ -123,7 +103,7 @@ def best_weights(
 
     trials = []
     for how in LADDER:
-        live = Live(settings.dimension, preserve)
+        live = Live(settings.dimension, preserve_by(settings))
         sweep(live, sample, replace(settings, hyperparameters=how), report)
         trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(live, inside))))
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
@@ -131,14 +111,8 @@ def best_weights(
 
 def best_fusion(live: Live, asked: Sequence[Probe]) -> float:
     """The lexical weight that finds most; ties go to the lower one."""
-    reached = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(live, asked, FUSIONS)]
-    return FUSIONS[int(np.argmax(reached))]
-
-
-def reached(live: Live, asked: Sequence[Probe], lexical_weight: float) -> dict[str, Quality]:
-    """What learned, lexical and fused search find."""
-    ranks = ranks_by_weight(live, asked, (0.0, 1.0, lexical_weight))
-    return {mode: Quality.of(some) for mode, some in zip(("learned", "lexical", "fused"), ranks, strict=True)}
+    found = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(live, asked, FUSIONS)]
+    return FUSIONS[int(np.argmax(found))]
 
 
 def _sample(records: Sequence[Record], wanted: set[int]) -> list[Record]:
@@ -150,3 +124,53 @@ def _sample(records: Sequence[Record], wanted: set[int]) -> list[Record]:
     evenly = np.linspace(0, len(others) - 1, min(len(others), SAMPLE - len(first))).astype(int)
     chosen = {*first, *(others[place] for place in evenly)}
     return [record for record in records if record.row in chosen]
+
+
+def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
+    """With the lexical weight that finds most, and what was taught placed to be first at that weight.
+
+    Where another weight moves what was taught so that yet another is best, the last one stands.
+    """
+    for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.records) else 1):
+        weight = best_fusion(new.live, asked)
+        if weight == new.settings.lexical_weight:
+            break
+        settings = replace(new.settings, lexical_weight=weight)
+        new = replace(new, settings=settings, records=taught_last(new.live, new.records, settings))
+    return replace(new, live=new.live.compacted())
+
+
+def retuned(
+    now: Snapshot, records: Sequence[Record], held_out: int, version: int, progress: Progress | None
+) -> tuple[Replacement, Tuning]:
+    """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
+    asked = probes(records, now.settings.method)
+    if not asked:
+        raise InvalidInput(
+            f"expected held-out queries to tune by, found none among {len(records)} documents; "
+            "add documents with three or more queries each"
+        )
+    old = now.settings
+    trials = best_weights(records, asked, old, progress)
+    before = quality(records, old)
+    chosen = replace(old, hyperparameters=trials[0].hyperparameters)
+    begun = now.live.compacted() if chosen == old else None
+    new = _fused(replaced(records, chosen, progress, begun), asked)
+    after = {**reached(new.live, asked, new.settings.lexical_weight), "dense": before["dense"]}
+    outcome = Tuning(
+        version=version,
+        queries=len(asked),
+        hyperparameters=chosen.hyperparameters,
+        lexical_weight=new.settings.lexical_weight,
+        before=before,
+        after=after,
+        trials=tuple(trials),
+    )
+    settings = replace(new.settings, tuned_at=held_out)
+    return replace(new, settings=settings, beside={TUNING_KEY: outcome.to_json()}), outcome
+
+
+def last_tuning(store: Store) -> Tuning | None:
+    """The outcome of the last tuning that was put in place; None before the first."""
+    stored = store.setting(TUNING_KEY)
+    return Tuning.from_json(stored) if isinstance(stored, Mapping) else None

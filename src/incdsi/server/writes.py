@@ -15,7 +15,7 @@ import structlog
 from incdsi.documents import Addition, Document
 from incdsi.errors import IncDSIError, Overloaded
 from incdsi.index import Index
-from incdsi.index.index import BATCH
+from incdsi.index.placement import BATCH
 from incdsi.server.answers import Reply, Ticket
 from incdsi.store.answers import Answer
 

@@ -1,8 +1,8 @@
-"""What one search uses from its beginning to its end."""
+"""Settings, encoder and documents of one moment: what a search uses from its beginning to its end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -11,23 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document, Hit
-from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnknownDocument
+from incdsi.errors import InvalidFile, ModelNotFound, UnknownDocument
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
-from incdsi.index.settings import KEY, Settings
+from incdsi.index.settings import Settings, stored_settings
 from incdsi.progress import Stopwatch
 from incdsi.search import Mode, Ranking, by_learned, by_words, fused, lexical_part
 from incdsi.store import Store
 from incdsi.store.filters import Where
 from incdsi.text.encoders import Encoder
-
-
-def stored_settings(store: Store) -> Settings:
-    """What the index in that store remembers about itself."""
-    stored = store.setting(KEY)
-    if not isinstance(stored, Mapping):
-        raise InvalidInput(f"expected an index's settings in the store, found {stored!r:.40}; was it made by incdsi?")
-    return Settings.from_json(stored)
 
 
 def opened_encoder(store: Store, given: Encoder | str | Path | None = None) -> Encoder:
@@ -47,7 +39,7 @@ def preserve_by(settings: Settings) -> Preserve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Serving:
+class Snapshot:
     """Settings, encoder and documents that fit together; replaced as one."""
 
     settings: Settings

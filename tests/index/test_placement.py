@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from incdsi.documents import Document
+from incdsi.index.draft import Draft
 from incdsi.index.live import Live, preserve_won
-from incdsi.index.placing import MOST_PRESERVED, Draft, place
+from incdsi.index.placement import MOST_PRESERVED, place
 from incdsi.index.settings import Settings
 from incdsi.store import StoredQuery
 

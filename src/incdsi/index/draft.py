@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import LONGEST_ID, Document, Taught
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
-from incdsi.index.placing import Draft
-from incdsi.index.shared import QueryOwners
+from incdsi.index.owners import QueryOwners
 from incdsi.progress import Progress, Stopwatch
 from incdsi.store import Record, StoredQuery
 from incdsi.store.codec import metadata_rows, utf8
@@ -23,6 +22,32 @@ from incdsi.text.queries import distinct, fold
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out
 PORTION = 128  # documents encoded at a time
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Draft:
+    """A document with its text's embedding (h,) and its queries, not yet placed; `row` when it was stored before."""
+
+    document: Document
+    embedding: Floats
+    queries: tuple[StoredQuery, ...]
+    row: int = 0
+
+    @classmethod
+    def of(cls, record: Record) -> Draft:
+        """What a stored document is placed by."""
+        return cls(document=record.document, embedding=record.anchor, queries=record.queries, row=record.row)
+
+    @property
+    def used(self) -> list[int]:
+        """Places of the queries it is placed by: those that are neither held out nor given up."""
+        return [place for place, query in enumerate(self.queries) if query.used]
+
+    @property
+    def taught(self) -> bool:
+        """Whether it was taught anything."""
+        return any(query.taught for query in self.queries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +215,7 @@ def taught_among(texts: Iterable[str]) -> list[Taught]:
     return [text for text in texts if isinstance(text, Taught)]
 
 
-def _stored(one: _Text, embedding: NDArray[np.float32]) -> StoredQuery:
+def _stored(one: _Text, embedding: Floats) -> StoredQuery:
     taught = isinstance(one.text, Taught)
     return StoredQuery(
         text=str(one.text), embedding=embedding, generated=one.generated, taught=taught, held_out=one.held_out

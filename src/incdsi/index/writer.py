@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from incdsi.documents import Addition, Document
-from incdsi.index.drafting import Drafter
-from incdsi.index.insisting import place_alone, place_many
+from incdsi.index.draft import Draft, Drafter
 from incdsi.index.live import Live
-from incdsi.index.placing import Draft, Placed
+from incdsi.index.placement import Placed, place_alone, place_many
 from incdsi.index.settings import Settings
 from incdsi.progress import Progress, Stopwatch
 from incdsi.store import Record, Store
