@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from incdsi.evaluation.report.machine import machine
+from incdsi_lab.report.machine import machine
 
 __all__ = ["RESULTS", "SHARED_DATA", "machine", "peak_mb", "resident_mb", "write"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.machine import SHARED_DATA
-from incdsi.evaluation.data import read_jsonl
-from incdsi.evaluation.embedded import SPANS, Questions, embed
-from incdsi.evaluation.embedded import Embedded as RealData
 from incdsi.text.encoders import load_encoder
+from incdsi_lab.data import read_jsonl
+from incdsi_lab.embedded import SPANS, Questions, embed
+from incdsi_lab.embedded import Embedded as RealData
 
 __all__ = ["SPANS", "Questions", "RealData", "real_data"]
 

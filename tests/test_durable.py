@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from incdsi.durable import appearing_file
-from incdsi.evaluation.trec import write_lines
 from incdsi.store import Store
+from incdsi.trec import write_lines
 
 
 @pytest.fixture(autouse=True)

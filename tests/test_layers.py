@@ -1,4 +1,4 @@
-"""Imports point down only, and torch stays in its rooms."""
+"""Imports point down only, from the laboratory to the product, and torch stays in its rooms."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "src" / "incdsi"
+SOURCE = Path(__file__).parent.parent / "src"
+PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
     {"cli"},
     {"server", "demo"},
-    {"evaluation"},
-    {"baselines"},
     {"training"},
     {"index"},
     {"search", "client"},
-    {"text", "solver", "rows", "store", "lexical", "readers"},
+    {"text", "solver", "rows", "store", "lexical", "readers", "trec"},
     {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}
 NEEDS_TORCH = (
-    "training/",
-    "baselines/",
-    "solver/lbfgs.py",
-    "text/encoders/torch",
-    "text/encoders/export",
-    "text/generators/seq2seq",
+    "incdsi/training/",
+    "incdsi/solver/lbfgs.py",
+    "incdsi/text/encoders/torch",
+    "incdsi/text/encoders/export",
+    "incdsi/text/generators/seq2seq",
+    "incdsi_lab/baselines/",
 )
 MODULES = sorted(PACKAGE.rglob("*.py"))
+LABORATORY_MODULES = sorted(LABORATORY.rglob("*.py"))
+BASELINES = sorted((LABORATORY / "baselines").rglob("*.py"))
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
 
 
 def room_of(path: Path) -> str:
@@ -51,7 +56,7 @@ def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", MODULES, ids=named)
 def test_a_module_imports_only_from_its_own_room_and_from_below(path):
     if path == PACKAGE / "__init__.py":
         return
@@ -65,11 +70,32 @@ def test_a_module_imports_only_from_its_own_room_and_from_below(path):
         assert there == here or HEIGHT[there] < HEIGHT[here], f"{here} may not import {there}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_nothing_of_the_product_imports_the_laboratory(path):
+    assert not {name for name in imported(path) if name.split(".")[0] == LABORATORY.name}
+
+
+@pytest.mark.parametrize("path", BASELINES, ids=named)
+def test_baselines_know_nothing_else_of_the_laboratory(path):
+    ours = {name for name in imported(path) if name.split(".")[0] == LABORATORY.name}
+    assert all(name.startswith("incdsi_lab.baselines.") for name in ours), ours
+
+
+def test_without_the_laboratory_every_command_but_its_own_is_there():
+    names = "[command.name or command.callback.__name__ for command in app.registered_commands]"
+    code = f"{{}}; from incdsi.cli import app; print(*{names})"
+    there, missing = (
+        subprocess.run([sys.executable, "-c", code.format(before)], capture_output=True, text=True, check=True)
+        for before in ("import sys", "import sys; sys.modules['incdsi_lab'] = None")
+    )
+    assert set(there.stdout.split()) - set(missing.stdout.split()) == {"repro"}
+    assert {"add", "search"} < set(missing.stdout.split())
+
+
+@pytest.mark.parametrize("path", [*MODULES, *LABORATORY_MODULES], ids=named)
 def test_torch_is_imported_only_where_it_is_the_point(path):
-    relative = str(path.relative_to(PACKAGE))
     heavy = {"torch", "transformers", "sentence_transformers", "accelerate"}
-    if not relative.startswith(NEEDS_TORCH):
+    if not named(path).startswith(NEEDS_TORCH):
         assert not {name.split(".")[0] for name in imported(path, top_level_only=True)} & heavy
 
 

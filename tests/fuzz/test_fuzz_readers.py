@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from incdsi.documents import Document
 from incdsi.errors import IncDSIError, InvalidFile
-from incdsi.evaluation.data import read_beir, read_jsonl, read_natural_questions, read_released
 from incdsi.readers import read_documents, read_queries
-from tests.evaluation import data_samples
+from incdsi_lab.data import read_beir, read_jsonl, read_natural_questions, read_released
 from tests.fuzz.damage import Target, damaged, few, many, only_ours
+from tests.lab import data_samples
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "title": "Boots", "text": 'They "survive" a river.', "lang": "en", "n": 1, "queries": ["wet feet"]},

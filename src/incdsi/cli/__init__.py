@@ -1,6 +1,8 @@
 """The command line: parse, call, print. One file per group of commands."""
 
 import os
+from importlib import import_module
+from importlib.util import find_spec
 
 # This process is ours, and numpy is not imported yet: requests and scans over rows run in parallel, the small systems
 # of the solver do not, where waking other threads costs more than they bring. See docs/decisions/0006.
@@ -10,10 +12,12 @@ from incdsi.cli.app import app, main
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
 from incdsi.cli.looking import export, get, info, search, version
-from incdsi.cli.repro import repro
 from incdsi.cli.serving import serve
 from incdsi.cli.syncing import sync
 from incdsi.cli.writing import add, delete, resolve, teach, update, upsert
+
+if find_spec("incdsi_lab"):
+    import_module("incdsi_lab.repro")  # the laboratory, where it is installed, adds a command
 
 __all__ = [
     "add",
@@ -25,7 +29,6 @@ __all__ = [
     "get",
     "info",
     "main",
-    "repro",
     "resolve",
     "restore",
     "search",

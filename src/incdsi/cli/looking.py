@@ -20,8 +20,8 @@ from incdsi.cli.progress import progress
 from incdsi.cli.reading import stdin_lines
 from incdsi.documents import Taught
 from incdsi.errors import InvalidFile
-from incdsi.evaluation.trec import one_word, run_line, write_lines
 from incdsi.progress import Progress
+from incdsi.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
     from incdsi.index import Index, Info

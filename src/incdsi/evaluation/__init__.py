@@ -1,1 +1,0 @@
-"""The laboratory: collections, splits, metrics, streams of additions, tuning, reports."""

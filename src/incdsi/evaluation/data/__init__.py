@@ -1,9 +1,0 @@
-"""Readers of the field's collections; every refusal names file and line."""
-
-from incdsi.evaluation.data.beir import read_beir
-from incdsi.evaluation.data.jsonl import read_jsonl
-from incdsi.evaluation.data.msmarco import read_msmarco
-from incdsi.evaluation.data.natural_questions import read_natural_questions
-from incdsi.evaluation.data.released import Released, read_released
-
-__all__ = ["Released", "read_beir", "read_jsonl", "read_msmarco", "read_natural_questions", "read_released"]

@@ -1,0 +1,40 @@
+"""Our own layout: docs.jsonl with id, title, text, and queries.jsonl with id, text, doc_id, split; gzipped or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from incdsi.readers.fields import document_from
+from incdsi_lab.collection import Collection, Gathering, Judged, Part
+from incdsi_lab.data.fields import refusing, required_file, string, whole_rows
+
+
+def read_jsonl(folder: Path | str, name: str | None = None) -> Collection:
+    """The collection in a folder, called `name` or as the folder is.
+
+    Each query has one of the splits train, val and test; without val, `splits.split` takes it from train.
+    """
+    source = Path(folder)
+    gathering = Gathering(name or source.resolve().name)
+    documents = required_file(source, "docs.jsonl")
+    for line, row in whole_rows(documents):
+        with refusing(documents, line):
+            document, _ = document_from(row)
+        gathering.add_document(document, documents, line)
+    queries = required_file(source, "queries.jsonl")
+    for line, row in whole_rows(queries):
+        with refusing(queries, line):
+            query = _judged(row)
+        gathering.add_query(query, queries, line)
+    return gathering.collection(queries)
+
+
+def _judged(row: Mapping[str, Any]) -> Judged:
+    return Judged(
+        id=string(row, "id", "_id"),
+        text=string(row, "text"),
+        document_id=string(row, "doc_id", "document_id"),
+        split=cast(Part, string(row, "split")),
+    )

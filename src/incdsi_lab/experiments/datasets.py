@@ -1,0 +1,133 @@
+"""The collections a study can be run on, by name or folder, each with its split and its size."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from incdsi.documents import Document
+from incdsi.errors import InvalidInput
+from incdsi.progress import Progress
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator
+from incdsi_lab.collection import Collection
+from incdsi_lab.data import (
+    read_beir,
+    read_jsonl,
+    read_msmarco,
+    read_natural_questions,
+    read_released,
+)
+from incdsi_lab.embedded import Embedded, embed
+from incdsi_lab.experiments.settings import PRESETS, SQUAD, StudySettings
+from incdsi_lab.splits import Split, split
+
+FOLDERS = {"squad": "squad_plus", "nq-passages": "nq_passages", "nq320k": "nq320k", "msmarco": "msmarco"}
+BESIDE = Path("../shared/data")  # where collections lie when no folder is named
+RELEASED = "old_docs"
+ENVIRONMENT = "INCDSI_DATA"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A collection, the split it came with, and a generator of the queries it came with, if any."""
+
+    collection: Collection
+    own_split: Split | None = None
+    generator: Generator | None = None
+
+    def sampled(self, documents: int, seed: int) -> Dataset:
+        """So many of its documents, drawn at random, with their queries (0: all); they are split anew."""
+        if not 0 < documents < len(self.collection.documents):
+            return self
+        return Dataset(collection=draw(self.collection, documents, seed), generator=self.generator)
+
+    def split(self, seed: int) -> Split:
+        """Its own split, or one by the seed."""
+        return self.own_split or split(self.collection, seed)
+
+
+def read_dataset(name: str, data: Path | None = None) -> Dataset:
+    """The collection of that name, or in that folder: ours, BEIR's, the authors' or Natural Questions' layout.
+
+    A named one lies in `data`, in the folder that INCDSI_DATA names, or in ../shared/data; MS MARCO comes through
+    ir-datasets when it lies nowhere.
+    """
+    folder = _folder(name, data)
+    if folder is None and name == "msmarco":
+        return Dataset(collection=read_msmarco())
+    if folder is None:
+        raise InvalidInput(
+            f"expected a dataset of {', '.join(FOLDERS)} or a folder, found no {name!r}; "
+            "say where it lies with --data FOLDER"
+        )
+    called = FOLDERS.get(name, folder.resolve().name)
+    if (folder / RELEASED).is_dir():
+        released = read_released(folder, called)
+        return Dataset(collection=released.collection, own_split=released.split, generator=Given(released.generated))
+    return Dataset(collection=_reader(folder)(folder, called))
+
+
+def settings_for(name: str) -> StudySettings:
+    """The size that suits a dataset."""
+    return PRESETS.get(name, SQUAD)
+
+
+def draw(collection: Collection, documents: int, seed: int) -> Collection:
+    """So many documents of the collection, drawn at random, with their queries."""
+    drawn = np.random.default_rng([seed, documents]).choice(len(collection.documents), size=documents, replace=False)
+    chosen = [collection.documents[place] for place in np.sort(drawn)]
+    kept = {document.id for document in chosen}
+    queries = [query for query in collection.queries if query.document_id in kept]
+    return Collection(name=collection.name, documents=chosen, queries=queries)
+
+
+def embedded(
+    dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None
+) -> Embedded:
+    """The dataset with all its embeddings, from the user's cache where they are there."""
+    return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
+
+
+def require_texts(dataset: Dataset) -> None:
+    """InvalidInput for a collection without any text."""
+    if not any(document.content for document in dataset.collection.documents):
+        raise InvalidInput(
+            f"expected documents with texts, found none in {dataset.collection.name}; a study needs them for anchors, "
+            "BM25, dense search and DPR: give its rows a `doc_text`"
+        )
+
+
+class Given:
+    """Hands out queries that were generated elsewhere."""
+
+    def __init__(self, queries: dict[str, list[str]]) -> None:
+        self._queries = queries
+
+    def __call__(self, document: Document, /) -> list[str]:
+        return self._queries.get(document.id, [])
+
+
+def _folder(name: str, data: Path | None) -> Path | None:
+    if name not in FOLDERS:
+        return Path(name) if Path(name).is_dir() else None
+    roots = [data] if data is not None else [Path(os.environ.get(ENVIRONMENT, BESIDE)), BESIDE]
+    places = [place for root in roots for place in (root / FOLDERS[name], root)]
+    return next((place for place in places if _holds_data(place)), None)
+
+
+def _holds_data(folder: Path) -> bool:
+    marks = ("docs.jsonl*", "corpus.jsonl*", RELEASED, "*train*.jsonl*")
+    return any(True for mark in marks for _ in folder.glob(mark))
+
+
+def _reader(folder: Path) -> Callable[[Path, str], Collection]:
+    if any(folder.glob("docs.jsonl*")):
+        return read_jsonl
+    if any(folder.glob("corpus.jsonl*")):
+        return read_beir
+    return read_natural_questions

@@ -1,0 +1,130 @@
+"""Every method of the study by name, made ready for the study's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.progress import Progress
+from incdsi.text.encoders.locate import load_torch_encoder
+from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi.training.settings import FinetuneSettings, Start
+from incdsi_lab.baselines.classification import DSIDPR, Retraining
+from incdsi_lab.baselines.dpr import DPR, DPRSettings
+from incdsi_lab.baselines.lexical import BM25
+from incdsi_lab.baselines.protocol import Floats, Method
+from incdsi_lab.baselines.scratch import DSIScratch
+from incdsi_lab.baselines.vectors import Dense
+from incdsi_lab.experiments.incremental import Incremental
+from incdsi_lab.experiments.study import Study
+from incdsi_lab.experiments.tuned import balanced, tuned
+from incdsi_lab.streams import Form, Solver
+
+GENERAL, PAPER, PAPER_SLOW = "general", "paper", "paper (L-BFGS)"
+GENERAL_BALANCED, PAPER_BALANCED = "general (beta 1)", "paper (beta 1)"
+RETRAINING = "retraining"
+FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
+BALANCED = (GENERAL_BALANCED, PAPER_BALANCED)
+FORMS: dict[str, Form] = {
+    GENERAL: "general",
+    GENERAL_BALANCED: "general",
+    PAPER: "paper",
+    PAPER_BALANCED: "paper",
+    PAPER_SLOW: "paper",
+}
+LONG_NAMES = {
+    GENERAL: "IncDSI, general form",
+    PAPER: "IncDSI, paper's form",
+    PAPER_SLOW: "IncDSI, paper's form and solver",
+    GENERAL_BALANCED: "IncDSI, general form (β = 1)",
+    PAPER_BALANCED: "IncDSI, paper's form (β = 1)",
+    RETRAINING: "full retraining",
+    "dense": "dense",
+}
+
+
+def named(method: str) -> str:
+    """The name tables show."""
+    return LONG_NAMES.get(method, method)
+
+
+def incremental(
+    study: Study,
+    name: str,
+    progress: Progress | None = None,
+    *,
+    how: Hyperparameters | None = None,
+    start: Start = "text",
+) -> Incremental:
+    """IncDSI from the initial model, with tuned weights where none are given."""
+    form = FORMS[name]
+    solver: Solver = "lbfgs" if name == PAPER_SLOW else "ours"
+    chosen = how or weights(study, name)
+    return Incremental(name, chosen, study.state(form, start), solver=solver, progress=progress)
+
+
+def weights(study: Study, name: str) -> Hyperparameters:
+    """What was tuned for a method: with the paper's beta, or with both sides counting alike."""
+    return (balanced if name in BALANCED else tuned)(study, FORMS[name])
+
+
+def base_encoder(study: Study) -> TorchEncoder:
+    """The encoder that finetuning starts from: the one the collection was embedded with."""
+    if isinstance(study.data.encoder, TorchEncoder):
+        return study.data.encoder
+    return load_torch_encoder(study.settings.encoder)
+
+
+def dpr(study: Study, progress: Progress) -> DPR:
+    """The dual encoder with the study's budget."""
+    chosen = study.settings
+    budget = DPRSettings(
+        epochs=chosen.dpr_epochs, queries=chosen.dpr_queries, towers=chosen.dpr_towers, seed=chosen.seed
+    )
+    # Both towers begin where the encoder came from; the query tower alone must fit the documents' embeddings.
+    encoder = load_torch_encoder(chosen.encoder) if chosen.dpr_towers == "both" else base_encoder(study)
+    return DPR(encoder, budget, progress=progress)
+
+
+def scratch(study: Study, initial: Floats, added: int, progress: Progress) -> DSIScratch:
+    """DSI-Scratch from these rows with the study's budget, shared by all documents that will be added."""
+    chosen = study.settings
+    settings = FinetuneSettings(epochs=chosen.scratch_epochs, seed=chosen.seed)
+    each = chosen.scratch_queries / max(1, added)
+    return DSIScratch(base_encoder(study), settings, per_document=each, initial=initial, progress=progress)
+
+
+def dsi_dpr(study: Study, initial: Floats, progress: Progress) -> DSIDPR:
+    """DSI-DPR from these rows with the study's budget."""
+    return DSIDPR(study.frozen, epochs=study.settings.further_epochs, initial=initial, progress=progress)
+
+
+def finetuning_seconds(study: Study, method: str, *, initial: int, added: int, judged: int) -> float:
+    """About what DPR or DSI-Scratch takes here, from so many documents to so many more, with `judged` queries embedded.
+
+    A query is learned from in 20 to 25 ms and embedded in 6.
+    """
+    chosen = study.settings
+    if method == "DPR":
+        learned = min(chosen.dpr_queries, 3.3 * initial) * chosen.dpr_epochs
+        return learned / 40 + judged / 170
+    learned = min(chosen.scratch_queries, 16 * added) * chosen.scratch_epochs
+    return 10 + learned / 50 + judged / 170
+
+
+def makers(study: Study) -> dict[str, Callable[[Progress], Method]]:
+    """All methods of the main table in its order; finetuned ones where the study has them."""
+    made: dict[str, Callable[[Progress], Method]] = {
+        "BM25": lambda _: BM25(),
+        "dense": lambda _: Dense(),
+        "DPR": lambda progress: dpr(study, progress),
+        "DSI-DPR": lambda progress: dsi_dpr(study, study.initial_vectors(), progress),
+        "DSI-Scratch": lambda progress: scratch(study, study.initial_vectors(), len(study.split.new), progress),
+        RETRAINING: lambda progress: Retraining(study.frozen, initial=study.initial_vectors(), progress=progress),
+        PAPER_SLOW: lambda progress: incremental(study, PAPER_SLOW, progress),
+        PAPER: lambda progress: incremental(study, PAPER, progress),
+        PAPER_BALANCED: lambda progress: incremental(study, PAPER_BALANCED, progress),
+        GENERAL: lambda progress: incremental(study, GENERAL, progress),
+        GENERAL_BALANCED: lambda progress: incremental(study, GENERAL_BALANCED, progress),
+    }
+    return {name: make for name, make in made.items() if study.settings.finetuned or name not in FINETUNED}

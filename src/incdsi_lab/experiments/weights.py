@@ -1,0 +1,75 @@
+"""The weights a study tries: safe ones, tuned ones, and a grid that shows what can be traded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
+from incdsi_lab.streams import Form
+
+
+def weighed(retrieve: float, anchor: float, first: float, second: float, *, scale: float = 20.0) -> Hyperparameters:
+    """lambda1, lambda2, gamma1, gamma2."""
+    return Hyperparameters(
+        margins=Margins(retrieve=first, preserve=second),
+        weights=Weights(retrieve=retrieve, anchor=anchor),
+        anchor_scale=scale,
+    )
+
+
+# From careful to daring, then between: lambda1, lambda2, gamma1, gamma2.
+GENERAL: tuple[Hyperparameters, ...] = (
+    weighed(0.1, 0.3, 1.0, 4.0),
+    SAFE,
+    weighed(0.5, 0.1, 4.0, 4.0),
+    BOLD,
+    weighed(0.7, 0.02, 6.0, 4.0),
+    weighed(0.9, 0.05, 8.0, 4.0),
+    weighed(0.9, 0.02, 6.0, 3.5),
+    weighed(0.95, 0.01, 8.0, 2.0),
+    weighed(0.7, 0.05, 8.0, 3.5),
+    weighed(0.7, 0.05, 8.0, 3.0),
+    weighed(0.8, 0.03, 8.0, 3.5),
+    weighed(0.8, 0.05, 8.0, 3.75),
+    weighed(0.75, 0.05, 8.0, 3.5),
+)
+PAPERS: tuple[Hyperparameters, ...] = (
+    weighed(0.05, 1e-3, 0.5, 10.0, scale=0.0),
+    weighed(0.05, 1e-3, 2.0, 8.0, scale=0.0),
+    weighed(0.1, 3e-4, 2.0, 6.0, scale=0.0),
+    weighed(0.3, 1e-4, 3.0, 7.0, scale=0.0),
+    weighed(0.5, 6e-5, 5.0, 7.0, scale=0.0),
+    weighed(0.5, 1e-4, 4.0, 4.0, scale=0.0),
+    weighed(0.8, 1e-5, 6.0, 4.0, scale=0.0),
+    weighed(0.95, 1e-5, 9.0, 2.0, scale=0.0),
+    weighed(0.6, 5e-5, 4.5, 4.0, scale=0.0),
+    weighed(0.7, 3e-5, 5.0, 5.0, scale=0.0),
+)
+GRIDS: Mapping[Form, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
+
+
+def to_json(how: Hyperparameters) -> dict[str, float]:
+    """By the paper's letters, and the anchor's scale."""
+    return {
+        "lambda1": how.weights.retrieve,
+        "lambda2": how.weights.anchor,
+        "gamma1": how.margins.retrieve,
+        "gamma2": how.margins.preserve,
+        "anchor_scale": how.anchor_scale,
+    }
+
+
+def from_json(fields: Mapping[str, Any]) -> Hyperparameters:
+    """Undo `to_json`."""
+    return weighed(
+        fields["lambda1"], fields["lambda2"], fields["gamma1"], fields["gamma2"], scale=fields["anchor_scale"]
+    )
+
+
+def named(how: Hyperparameters) -> str:
+    """As tables show it: λ1, λ2, γ1/γ2."""
+    return (
+        f"λ1 {how.weights.retrieve:.3g}, λ2 {how.weights.anchor:.2g}, "
+        f"γ {how.margins.retrieve:.3g}/{how.margins.preserve:.3g}"
+    )

@@ -1,0 +1,189 @@
+"""Hits@1, 5, 10 and MRR@10 as ir-measures has them, with the number of queries, intervals, paired significance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput, MissingExtra
+from incdsi_lab.ranking import Ranks
+from incdsi_lab.runs import Qrels, Run
+
+MEASURES = ("H@1", "H@5", "H@10", "MRR@10")
+CUTOFFS = (1, 5, 10)
+CONFIDENCE = 1.959963984540054  # standard errors in a 95 % interval
+RESAMPLES = 2000
+FLIPS = 10_000
+BLOCK = 2**22  # numbers drawn at once
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean in percent with its 95 % interval, over `n` queries."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} [{self.low:.1f}, {self.high:.1f}]"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scores:
+    """What each query reached, by measure of MEASURES: (n,) from 0 to 1, in the order of `query_ids`."""
+
+    query_ids: tuple[str, ...]
+    values: Mapping[str, Values]
+
+    def __len__(self) -> int:
+        """How many queries there are."""
+        return len(self.query_ids)
+
+    def mean(self, measure: str) -> float:
+        """The measure in percent; NaN without queries."""
+        return 100 * float(self.values[measure].mean()) if len(self) else float("nan")
+
+    def estimate(self, measure: str, seed: int = 0) -> Estimate:
+        """The measure with its 95 % interval: Wilson's for hits, bootstrap for MRR@10."""
+        values = self.values[measure]
+        low, high = wilson(values) if measure.startswith("H@") else bootstrap(values, seed)
+        return Estimate(mean=self.mean(measure), low=100 * low, high=100 * high, n=len(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """How much better b is than a, in points, with its 95 % interval and the chance of as much by luck alone."""
+
+    measure: str
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n: int
+
+
+def score(run: Run, qrels: Qrels) -> Scores:
+    """Judge a run by ir-measures; a query that the run leaves out scores zero.
+
+    The run must not hold tied scores, for judges break ties each in their own way: `ranking.run_of`
+    makes such runs.
+    """
+    measures = _measures()
+    import ir_measures
+
+    _require_no_ties(run)
+    query_ids = tuple(qrels)
+    place = {id: number for number, id in enumerate(query_ids)}
+    values = {name: np.zeros(len(query_ids)) for name in MEASURES}
+    scored = {id: dict(run[id]) for id in query_ids if id in run}
+    judged = {id: dict(relevant) for id, relevant in qrels.items()}
+    if scored:
+        for found in ir_measures.iter_calc(list(measures), judged, scored):
+            values[measures[found.measure]][place[found.query_id]] = found.value
+    return Scores(query_ids=query_ids, values=values)
+
+
+def score_ranks(query_ids: Sequence[str], ranks: Ranks) -> Scores:
+    """The same from the rank of each query's document, counted from 1, without making a run."""
+    found = np.asarray(ranks)
+    if len(found) != len(query_ids):
+        raise InvalidInput(f"expected a rank for each of {len(query_ids)} queries, found {len(found)}")
+    values: dict[str, Values] = {f"H@{k}": (found <= k).astype(np.float64) for k in CUTOFFS}
+    values["MRR@10"] = np.where(found <= 10, 1.0 / np.maximum(found, 1), 0.0)
+    return Scores(query_ids=tuple(query_ids), values=values)
+
+
+def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Comparison:
+    """A paired test over the same queries: does b differ from a?
+
+    Randomisation of the sign of each query's difference: exact for hits, where differences are -1, 0 or
+    1 (a binomial), and drawn 10,000 times for MRR@10.
+    """
+    if a.query_ids != b.query_ids:
+        raise InvalidInput(
+            f"expected two scores of the same queries, found {len(a)} and {len(b)} that differ; judge both alike"
+        )
+    differences = b.values[measure] - a.values[measure]
+    low, high = bootstrap(differences, seed)
+    return Comparison(
+        measure=measure,
+        difference=100 * float(differences.mean()) if len(a) else float("nan"),
+        low=100 * low,
+        high=100 * high,
+        p_value=_exact(differences) if measure.startswith("H@") else _randomised(differences, seed),
+        n=len(a),
+    )
+
+
+def wilson(hits: Values) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share; (0, 1) without any."""
+    n = len(hits)
+    if n == 0:
+        return 0.0, 1.0
+    share, z = float(hits.mean()), CONFIDENCE
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def bootstrap(values: Values, seed: int = 0) -> tuple[float, float]:
+    """The 95 % percentile interval of a mean over resampled queries; NaN without any."""
+    if len(values) == 0:
+        return float("nan"), float("nan")
+    draw = np.random.default_rng(seed)
+    means = _in_blocks(
+        len(values), RESAMPLES, lambda count: values[draw.integers(0, len(values), (count, len(values)))].mean(axis=1)
+    )
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _exact(differences: Values) -> float:
+    from scipy.stats import binomtest  # type: ignore[import-untyped]
+
+    better, worse = int((differences > 0).sum()), int((differences < 0).sum())
+    return float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
+
+
+def _randomised(differences: Values, seed: int) -> float:
+    """The share of random signs that give a sum at least as far from zero, the one found included."""
+    some = differences[differences != 0]
+    if len(some) == 0:
+        return 1.0
+    draw = np.random.default_rng(seed)
+    sums = _in_blocks(len(some), FLIPS, lambda count: (2 * draw.integers(0, 2, (count, len(some))) - 1) @ some)
+    as_far = int((np.abs(sums) >= abs(float(some.sum())) - 1e-12).sum())
+    return (as_far + 1) / (FLIPS + 1)
+
+
+def _in_blocks(width: int, total: int, make: Callable[[int], Values]) -> Values:
+    """`make(count)` again and again until there are `total`, never holding much more than BLOCK numbers."""
+    count = max(1, BLOCK // max(width, 1))
+    parts = [make(min(count, total - start)) for start in range(0, total, count)]
+    return np.concatenate(parts)
+
+
+def _require_no_ties(run: Run) -> None:
+    for query_id, scores in run.items():
+        if len({np.float32(score) for score in scores.values()}) != len(scores):
+            raise InvalidInput(
+                f"expected a run without tied scores, found some at query {query_id!r}; make it with ranking.run_of"
+            )
+
+
+def _measures() -> dict[object, str]:
+    """ir-measures' own names, and ours."""
+    try:
+        from ir_measures import RR, Success
+    except ImportError as error:
+        raise MissingExtra(
+            "expected what evaluation needs, found no ir-measures; install it with: pip install 'incdsi[eval]'"
+        ) from error
+    hits: dict[object, str] = {Success @ k: f"H@{k}" for k in CUTOFFS}
+    return {**hits, RR @ 10: "MRR@10"}

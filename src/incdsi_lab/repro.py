@@ -1,0 +1,179 @@
+"""`incdsi repro`: the paper's study at one command, which the laboratory adds to incdsi's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from incdsi.cli.app import app
+from incdsi.cli.options import AsJson, Quiet
+from incdsi.cli.output import emit, note, show, table
+from incdsi.cli.progress import progress
+from incdsi.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from incdsi.text.encoders import Encoder
+    from incdsi_lab.experiments.settings import StudySettings
+    from incdsi_lab.experiments.study import Study
+    from incdsi_lab.splits import Split
+
+Name = Annotated[
+    str, typer.Argument(metavar="DATASET", help="squad, nq-passages, nq320k, msmarco, or a folder with a collection.")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="NAME", help="This experiment; may be given again.", show_default=False),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Where the report goes; default report-DATASET.")
+]
+Data = Annotated[
+    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the collection lies.", show_default=False)
+]
+Orders = Annotated[int | None, typer.Option("--orders", min=1, help="Random orders of the curves.", show_default=False)]
+Finetuned = Annotated[
+    bool | None,
+    typer.Option("--finetuned/--frozen", help="With or without the finetuned baselines.", show_default=False),
+]
+Tuner = Annotated[
+    str | None,
+    typer.Option(
+        "--optimiser",
+        metavar="NAME",
+        help="gp (Optuna's), or ax as the authors had (extra `paper`).",
+        show_default=False,
+    ),
+]
+EncoderEpochs = Annotated[
+    int | None,
+    typer.Option(
+        "--encoder-epochs",
+        min=0,
+        help="Finetune the encoder on the initial documents first; 0 keeps it frozen.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def repro(
+    dataset: Name,
+    only: Only = None,
+    documents: Annotated[
+        int | None,
+        typer.Option("--documents", min=0, help="Draw so many; 0 takes all.", show_default=False),
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="A few hundred documents: about two minutes.")] = False,
+    out: Out = None,
+    data: Data = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the split and of everything drawn.")] = 0,
+    orders: Orders = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", min=1, help="Of each form's tuning.", show_default=False)
+    ] = None,
+    optimiser: Tuner = None,
+    finetuned: Finetuned = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", metavar="NAME", help="Another model.", show_default=False)
+    ] = None,
+    encoder_epochs: EncoderEpochs = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce the paper's study on a dataset, and write a report.
+
+    Splits, trains, tunes, streams, and compares with every baseline. Every finished piece is kept
+    in the output folder: after Ctrl-C the same command goes on where it stopped. Needs the extras
+    `train` and `eval`.
+
+    \b
+    Examples:
+      incdsi repro squad --out report
+      incdsi repro nq-passages --only main --only frontier
+      incdsi repro squad --small
+      incdsi repro ./my-collection --orders 10 --json
+      incdsi repro squad --encoder-epochs 3 --optimiser ax
+    """
+    laboratory, datasets = _rooms()
+    names = laboratory.chosen(only or [])
+    given = {
+        "documents": documents,
+        "orders": orders,
+        "trials": trials,
+        "optimiser": optimiser,
+        "finetuned": finetuned,
+        "encoder": encoder,
+        "encoder_epochs": encoder_epochs,
+    }
+    settings = _settings(datasets.settings_for(dataset), small, seed, given)
+    folder = out or Path(f"report-{Path(dataset).name}{'-small' if small else ''}")
+    hidden = as_json or quiet
+    study = _study(datasets, dataset, data, settings, folder, hidden)
+    with progress("studying", hidden=hidden) as report:
+        page = laboratory.run_study(study, names, command=laboratory.command_line(), progress=report)
+    _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
+
+
+def _rooms() -> tuple[Any, Any]:
+    """The laboratory, or the sentence that says what to install."""
+    try:
+        from incdsi_lab.experiments import datasets, laboratory
+    except MissingExtra:
+        raise
+    except ImportError as error:
+        raise MissingExtra(
+            f"expected what the study needs, found no {error.name}; install it with: pip install 'incdsi[train,eval]'"
+        ) from error
+    return laboratory, datasets
+
+
+def _settings(preset: StudySettings, small: bool, seed: int, given: dict[str, Any]) -> StudySettings:
+    from incdsi_lab.experiments.settings import SMALL
+
+    told = {name: value for name, value in given.items() if value is not None}
+    return replace(SMALL if small else preset, seed=seed, **told)
+
+
+def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool) -> Study:
+    from incdsi_lab.experiments.study import UNKNOWN, Study, facts
+    from incdsi_lab.experiments.tasks import require_same
+    from incdsi_lab.suggesting import require_ax
+
+    dataset = datasets.read_dataset(name, data).sampled(settings.documents, settings.seed)
+    split = dataset.split(settings.seed)
+    datasets.require_texts(dataset)
+    require_same(folder, facts(dataset.collection, split, settings), unknown=UNKNOWN)
+    if settings.optimiser == "ax":
+        require_ax()
+    encoder, before = _encoder(dataset, split, settings, hidden)
+    with progress("embedding", hidden=hidden) as report:
+        embedded = datasets.embedded(dataset, encoder, report)
+    return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
+
+
+def _encoder(dataset: Any, split: Split, settings: StudySettings, hidden: bool) -> tuple[Encoder, dict[str, float]]:
+    """What everything is embedded with, and the seconds stage 1 took where the encoder learns in it."""
+    from incdsi.text.encoders import load_encoder
+    from incdsi.text.encoders.locate import load_torch_encoder
+    from incdsi_lab.experiments.adapting import adapted
+
+    name = settings.encoder
+    able = load_torch_encoder(name) if settings.encoder_epochs or (name and settings.finetuned) else None
+    if able is None or not settings.encoder_epochs:
+        return load_encoder(name or None), {}
+    with progress("stage 1", hidden=hidden) as report:
+        encoder, seconds = adapted(dataset, split, able, settings, progress=report)
+    return encoder, {"stage 1": seconds}
+
+
+def _tell(study: Study, seconds: dict[str, float], page: Path, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        pieces = sorted(path.name for path in (study.pieces.folder / "pieces").glob("*.json"))
+        emit({"report": str(page), "seconds": seconds, "pieces": pieces})
+        return
+    show(table(("experiment", "seconds"), [(name, f"{spent:,.0f}") for name, spent in seconds.items()]))
+    show(f"the report is {page}")
+    note("beside it: report.md, figures/, tables/, split/ and pieces/", quiet=quiet)

@@ -1,0 +1,284 @@
+"""Documents added one after another, from embeddings alone: what every experiment and every tuning trial does.
+
+No vector ever changes once it is placed, so the vectors after t additions are the first of those at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.errors import InvalidInput, MissingExtra
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.progress import Progress, Stopwatch
+from incdsi.rows import LocalRows
+from incdsi.solver import Newcomer, Problem, solve_many
+from incdsi.solver.active_set import NO_RIVAL
+from incdsi.text.queries import represent
+from incdsi_lab.embedded import Embedded, Questions
+
+Floats = NDArray[np.float32]
+Places = NDArray[np.intp]
+Form = Literal["paper", "general"]
+Solver = Literal["ours", "lbfgs", "lbfgs-plain"]
+BATCH = 128
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Newcomers:
+    """Documents to add, in order: their texts' embeddings (m, h) and those of their queries, (k, h) each."""
+
+    texts: Floats
+    queries: Sequence[Floats]
+
+    def __post_init__(self) -> None:
+        if len(self.texts) != len(self.queries):
+            raise InvalidInput(
+                f"expected queries for each of {len(self.texts)} documents, found {len(self.queries)}; "
+                "give an empty (0, h) array where there are none"
+            )
+
+    @classmethod
+    def of(cls, embedded: Embedded, places: Places, questions: Sequence[Questions]) -> Newcomers:
+        """The documents in these places, in this order, each with its own of the questions."""
+        grouped = embedded.by_document(questions)
+        return cls(texts=embedded.embeddings[places], queries=[grouped[place] for place in places])
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def at(self, places: Places) -> Newcomers:
+        """Those in these places, in this order."""
+        return Newcomers(texts=self.texts[places], queries=[self.queries[place] for place in places])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class State:
+    """Document vectors (n, h), and the preserve rows (m, h) with the places and own scores (m,) of their documents.
+
+    The form says what is preserved: in the paper's each document's mean query, in the general form every query
+    its document wins. It also says how documents are added to it.
+    """
+
+    form: Form
+    vectors: Floats
+    owners: Places
+    rows: Floats
+    own_scores: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return len(self.vectors)
+
+    @classmethod
+    def empty(cls, dimension: int, form: Form) -> State:
+        """No documents at all: an index may begin with nothing."""
+        none = np.empty((0, dimension), dtype=np.float32)
+        return cls(form=form, vectors=none, owners=np.empty(0, dtype=np.intp), rows=none, own_scores=np.empty(0))
+
+    @classmethod
+    def of(cls, vectors: Floats, queries: Sequence[Floats], form: Form) -> State:
+        """A model made elsewhere, such as by stage 1: its vectors (n, h) and each document's queries, (k, h) each."""
+        if len(vectors) != len(queries):
+            raise InvalidInput(f"expected queries for each of {len(vectors)} vectors, found {len(queries)}")
+        if form == "paper":
+            owners = np.array([place for place, some in enumerate(queries) if len(some)], dtype=np.intp)
+            rows = [represent(queries[place])[None] for place in owners]
+        else:
+            owners = np.repeat(np.arange(len(queries)), [len(some) for some in queries])
+            rows = list(queries)
+        stacked = np.concatenate([np.empty((0, vectors.shape[1]), dtype=np.float32), *rows])
+        if form == "general":
+            best = _filled(vectors).best(stacked)[1]
+            owners, stacked = owners[best == owners], stacked[best == owners]
+        own = np.einsum("ij,ij->i", stacked.astype(np.float64), vectors[owners].astype(np.float64))
+        return cls(form=form, vectors=vectors, owners=owners, rows=stacked, own_scores=own)
+
+    def only(self, places: Places) -> State:
+        """The same with these documents alone, in this order."""
+        moved = np.full(len(self), -1, dtype=np.intp)
+        moved[places] = np.arange(len(places))
+        kept = np.flatnonzero(moved[self.owners] >= 0)
+        return State(
+            form=self.form,
+            vectors=self.vectors[places],
+            owners=moved[self.owners[kept]],
+            rows=self.rows[kept],
+            own_scores=self.own_scores[kept],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stream:
+    """What adding documents led to: the last state, and the seconds of each step up to every mark.
+
+    `constrain` is the search for rivals, `solve` the solver, `append` what makes the next document see this one;
+    encoding and query generation come before and are not in it.
+    """
+
+    before: int
+    state: State
+    seconds: dict[int, dict[str, float]]
+
+
+def add_all(
+    state: State,
+    newcomers: Newcomers,
+    *,
+    hyperparameters: Hyperparameters,
+    solver: Solver = "ours",
+    marks: Iterable[int] = (),
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> Stream:
+    """Add documents in order, each seeing those before it, in the form of the state.
+
+    In the paper's form the anchor is zero, whatever the hyperparameters' scale. `ours` shares passes among
+    `batch` documents with the result of one by one; `lbfgs` is the paper's solver and `lbfgs-plain` its
+    ablation without the square, both one by one. A document without queries is placed by its text alone.
+    `marks` are the numbers of additions at which times are wanted; the end always is one.
+    """
+    total = len(newcomers)
+    adder = _Ours(state, hyperparameters) if solver == "ours" else _Theirs(state, newcomers, hyperparameters, solver)
+    watch = Stopwatch()
+    seconds: dict[int, dict[str, float]] = {}
+    ends = {*range(batch, total, batch), *(mark for mark in marks if 0 <= mark <= total), total}
+    begin = 0
+    for end in sorted(ends):
+        if end > begin:
+            adder.add(newcomers.at(np.arange(begin, end)), watch)
+        seconds[end] = dict(watch.seconds)
+        begin = end
+        if progress is not None:
+            progress(end, total)
+    wanted = {*marks, total}
+    return Stream(
+        before=len(state),
+        state=adder.state(),
+        seconds={end: spent for end, spent in seconds.items() if end in wanted},
+    )
+
+
+class _Ours:
+    """The exact solver over LocalRows."""
+
+    def __init__(self, state: State, how: Hyperparameters) -> None:
+        self._form: Form = state.form
+        self._how = how
+        self._vectors = [state.vectors]
+        self._rows = _filled(state.vectors)
+        self._rows.fill_preserve(state.owners, state.rows, state.own_scores)
+
+    def add(self, newcomers: Newcomers, watch: Stopwatch) -> None:
+        queries, anchors = _constraints(newcomers, self._form, self._how)
+        with watch.step("constrain"):
+            best, _ = self._rows.best(np.concatenate(queries))
+            rivals = np.split(best, np.cumsum([len(some) for some in queries])[:-1])
+            ceilings = self._rows.under(self._how.margins.preserve)
+        with watch.step("solve"):
+            placements = solve_many(
+                [
+                    Newcomer(some.astype(np.float64), scores, anchor)
+                    for some, scores, anchor in zip(queries, rivals, anchors, strict=True)
+                ],
+                ceilings,
+                margins=self._how.margins,
+                weights=self._how.weights,
+                keep_lost=self._form == "paper",
+            )
+        with watch.step("append"):
+            vectors = [placement.vector for placement in placements]
+            kept = [some[placement.preserved] for some, placement in zip(queries, placements, strict=True)]
+            self._rows.append_many(vectors, kept)
+            self._vectors.append(np.stack(vectors))
+
+    def state(self) -> State:
+        owners, rows, own_scores = self._rows.preserve_arrays()
+        vectors = np.concatenate(self._vectors)
+        return State(form=self._form, vectors=vectors, owners=owners, rows=rows, own_scores=own_scores)
+
+
+class _Theirs:
+    """The paper's solver, one document at a time over all rows; arrays have room for all that will come."""
+
+    def __init__(self, state: State, newcomers: Newcomers, how: Hyperparameters, solver: Solver) -> None:
+        try:
+            from incdsi.solver.lbfgs import LBFGS
+        except ImportError as error:
+            raise MissingExtra(
+                "expected torch for the paper's solver, found none; install it with: pip install 'incdsi[train]'"
+            ) from error
+        self._solver = LBFGS(hinge="plain" if solver == "lbfgs-plain" else "squared")
+        self._form: Form = state.form
+        self._how = how
+        more = sum(max(1, len(some)) for some in newcomers.queries)
+        self._vectors = _with_room(state.vectors, len(newcomers))
+        self._rows = _with_room(state.rows, more)
+        self._own_scores = _with_room(state.own_scores, more)
+        self._owners = _with_room(state.owners, more)
+        self._documents, self._count = len(state), len(state.rows)
+
+    def add(self, newcomers: Newcomers, watch: Stopwatch) -> None:
+        for queries, anchor in zip(*_constraints(newcomers, self._form, self._how), strict=True):
+            with watch.step("constrain"):
+                scores = queries @ self._vectors[: self._documents].T
+                rivals = scores.max(axis=1, initial=NO_RIVAL).astype(np.float64)
+                problem = Problem(
+                    queries,
+                    rivals + self._how.margins.retrieve,
+                    self._rows[: self._count],
+                    self._own_scores[: self._count] - self._how.margins.preserve,
+                    anchor,
+                )
+            with watch.step("solve"):
+                vector, _ = self._solver.minimise(problem, self._how.weights)
+            with watch.step("append"):
+                self._append(vector.astype(np.float32), queries, rivals)
+
+    def state(self) -> State:
+        return State(
+            form=self._form,
+            vectors=self._vectors[: self._documents],
+            owners=self._owners[: self._count],
+            rows=self._rows[: self._count],
+            own_scores=self._own_scores[: self._count],
+        )
+
+    def _append(self, vector: Floats, queries: Floats, rivals: NDArray[np.float64]) -> None:
+        own = queries.astype(np.float64) @ vector.astype(np.float64)
+        kept = queries.any(axis=1) & ((own > rivals) | (self._form == "paper"))
+        end = self._count + int(kept.sum())
+        self._rows[self._count : end] = queries[kept]
+        self._own_scores[self._count : end] = own[kept]
+        self._owners[self._count : end] = self._documents
+        self._vectors[self._documents] = vector
+        self._documents, self._count = self._documents + 1, end
+
+
+def _constraints(
+    newcomers: Newcomers, form: Form, how: Hyperparameters
+) -> tuple[list[Floats], list[NDArray[np.float64]]]:
+    """What each document should win, (k, h) each, and its anchor (h,)."""
+    texts = newcomers.texts.astype(np.float64)
+    if form == "general":
+        return list(newcomers.queries), list(how.anchor_scale * texts)
+    means = [
+        represent(some)[None] if len(some) else text[None]
+        for some, text in zip(newcomers.queries, newcomers.texts, strict=True)
+    ]
+    return means, list(np.zeros_like(texts))
+
+
+def _filled(vectors: Floats) -> LocalRows:
+    rows = LocalRows(vectors.shape[1])
+    rows.fill(np.ascontiguousarray(vectors, dtype=np.float32))
+    return rows
+
+
+def _with_room(array: NDArray[T], more: int) -> NDArray[T]:
+    return np.concatenate([array, np.zeros((more, *array.shape[1:]), dtype=array.dtype)])

@@ -1,0 +1,126 @@
+"""Embeddings are made once, in the order of the collection, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from incdsi.progress import Progress
+from incdsi_lab import embedded as room
+from incdsi_lab.collection import Collection
+from incdsi_lab.data import read_jsonl
+from incdsi_lab.embedded import EmbeddingCache, embed
+from tests.lab import data_samples as samples
+
+
+class HashEncoder:
+    """Each text to numbers of its own, and a count of the texts it was asked for."""
+
+    dimension = 4
+    fingerprint = "0123456789abcdef"
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.asked = 0
+        self._stop_after = stop_after
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        if self._stop_after is not None and self.asked >= self._stop_after:
+            raise KeyboardInterrupt
+        self.asked += len(texts)
+        if progress is not None and texts:
+            progress(len(texts), len(texts))
+        rows = [np.frombuffer(hashlib.sha256(text.encode()).digest()[:4], dtype=np.uint8) for text in texts]
+        return np.array(rows, dtype=np.float32).reshape(len(texts), 4)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    return read_jsonl(samples.ours(tmp_path / "made"))
+
+
+def test_everything_is_embedded_in_its_place(collection: Collection, tmp_path: Path) -> None:
+    encoder = HashEncoder()
+    found = embed(collection, encoder, cache=tmp_path / "cache")
+    np.testing.assert_array_equal(found.embeddings, encoder.encode([d.content for d in collection.documents]))
+    np.testing.assert_array_equal(found.test.embeddings, encoder.encode([q.text for q in collection.of("test")]))
+    assert [len(part) for part in (found.train, found.val, found.test)] == [64, 32, 32]
+    assert [collection.documents[owner].id for owner in found.val.owners] == [
+        query.document_id for query in collection.of("val")
+    ]
+    assert len(found.spans) > 0
+    for text, owner in zip(found.spans.texts, found.spans.owners, strict=True):
+        assert text.split()[0] in collection.documents[owner].content
+    assert set(found.seconds) == {"encode documents", "encode queries", "encode spans", "generate"}
+
+
+def test_queries_are_found_by_id_and_by_document(collection: Collection, tmp_path: Path) -> None:
+    found = embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    asked = found.asked(["test:3:5", "train:1:0"])
+    assert asked.texts == [samples.question(5, "test"), samples.question(0, "train")]
+    np.testing.assert_array_equal(asked.owners, [5, 0])
+    grouped = found.by_document([found.train, found.val])
+    assert [len(rows) for rows in grouped] == [3] * samples.COUNT
+    np.testing.assert_array_equal(grouped[7][:2], found.train.embeddings[found.train.owners == 7])
+    np.testing.assert_array_equal(found.places(["d3", "d1"]), [3, 1])
+
+
+def test_a_second_time_nothing_is_encoded(collection: Collection, tmp_path: Path) -> None:
+    first = embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    encoder = HashEncoder()
+    second = embed(collection, encoder, cache=tmp_path / "cache")
+    assert encoder.asked == 0
+    np.testing.assert_array_equal(first.spans.embeddings, second.spans.embeddings)
+    assert first.seconds["encode spans"] == second.seconds["encode spans"]
+
+
+def test_other_texts_and_damaged_files_are_made_again(tmp_path: Path) -> None:
+    cache = EmbeddingCache("made", HashEncoder(), tmp_path)
+    one = cache.encoded("queries", ["a", "b"])
+    assert not np.array_equal(one, cache.encoded("queries", ["a", "c"]))
+    for file in tmp_path.rglob("*.npy"):
+        file.write_bytes(file.read_bytes()[:-5])
+    np.testing.assert_array_equal(EmbeddingCache("made", HashEncoder(), tmp_path).encoded("queries", ["a", "b"]), one)
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "CHUNK", 10)
+    texts = [f"text {i}" for i in range(35)]
+    with pytest.raises(KeyboardInterrupt):
+        EmbeddingCache("made", HashEncoder(stop_after=20), tmp_path).encoded("queries", texts)
+    encoder = HashEncoder()
+    rows = EmbeddingCache("made", encoder, tmp_path).encoded("queries", texts)
+    assert encoder.asked == 15
+    np.testing.assert_array_equal(rows, HashEncoder().encode(texts))
+    assert not list(tmp_path.rglob("*.chunks"))
+
+
+def test_the_cache_goes_by_encoder_and_texts(tmp_path: Path) -> None:
+    EmbeddingCache("made", HashEncoder(), tmp_path).encoded("queries", ["a", "b"])
+    digest = hashlib.sha256(b"a\0b").hexdigest()[:12]
+    assert {path.name for path in (tmp_path / "made-0123456789ab").iterdir()} == {
+        f"queries-{digest}.npy",
+        f"queries-{digest}.seconds",
+    }
+
+
+def test_progress_grows_to_its_total(collection: Collection, tmp_path: Path) -> None:
+    for _ in range(2):  # made, then from the cache
+        seen: list[tuple[int, int]] = []
+        embed(collection, HashEncoder(), cache=tmp_path, progress=lambda done, total: seen.append((done, total)))  # noqa: B023
+        assert seen == sorted(seen)
+        assert seen[-1][0] == seen[-1][1]
+
+
+def test_progress_counts_characters_so_that_the_time_left_is_about_right(
+    collection: Collection, tmp_path: Path
+) -> None:
+    seen: list[int] = []
+    embed(collection, HashEncoder(), cache=tmp_path, progress=lambda done, total: seen.append(done))
+    documents = sum(len(document.content) for document in collection.documents)
+    assert documents in seen
+    assert documents + sum(len(query.text) for query in collection.queries) in seen
