@@ -73,6 +73,7 @@ def test_a_package_with_other_weights_is_refused(tmp_path: Path, monkeypatch: py
     (tmp_path / locate.PACKAGE / "__init__.py").write_text("raise SystemExit('imported')")
     (tmp_path / locate.PACKAGE / "model" / "model.safetensors").write_bytes(b"other weights")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, locate.PACKAGE, raising=False)  # who imported it before is no matter here
     with pytest.raises(InvalidFile, match=r"expected the weights of all-MiniLM-L6-v2 with sha256 53aa51.* reinstall"):
         locate.installed_model()
 
@@ -105,7 +106,8 @@ def test_without_the_extra_the_sentence_says_what_to_install(tmp_path: Path) -> 
 
 
 @packaged
-def test_the_packaged_model_has_the_published_weights() -> None:
+def test_the_packaged_model_has_the_published_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, locate.PACKAGE, raising=False)
     folder = locate.installed_model()
     assert folder is not None
     assert (folder / "config.json").is_file()
