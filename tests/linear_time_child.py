@@ -20,10 +20,11 @@ from typing import Any
 
 from incdsi.cli.output import printable, snippet
 from incdsi.documents import Document
+from incdsi.filters import parse
 from incdsi.lexical.words import tokenize
 from incdsi.markdown import heading, without_links
 from incdsi.readers import read_documents
-from incdsi.store.filters import compile_filter
+from incdsi.store.filter_sql import compile_filter
 from incdsi.text.generators import Spans
 from incdsi.text.generators.spans import WINDOW, WINDOWS
 from incdsi.text.queries import distinct
@@ -130,7 +131,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "distinct": lambda text: distinct(text.split(" ")),
     "printable": printable,
     "snippet": lambda text: snippet(text, "a b"),
-    "a filter": lambda text: compile_filter({"or": [{text: {"in": text.split(" ")[:20_000]}}]}),
+    "a filter": lambda text: compile_filter(parse({"or": [{text: {"in": text.split(" ")[:20_000]}}]})),
 }
 READERS: dict[str, Callable[[str], object]] = {
     "Markdown": lambda text: read("d.md", text),

@@ -19,6 +19,7 @@ LAYERS = [
     {"index"},
     {"search", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec"},
+    {"filters"},
     {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},
     {"errors"},
 ]

@@ -145,3 +145,11 @@ def check_number(value: object, name: str) -> None:
         raise InvalidDocument(f"{name}: expected an integer of at most 64 bits, found {value!r:.60}; store it as text")
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidDocument(f"{name}: expected a finite number, found {value}; use null or text")
+
+
+def utf8(text: str, name: str) -> bytes:
+    """The bytes of a text; refuses lone surrogates, which no file could give back."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidDocument(f"{name}: expected valid Unicode, found a lone surrogate; clean the text first") from None

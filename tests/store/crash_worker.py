@@ -19,6 +19,7 @@ import numpy as np
 from crash_harness import discard, ended, fork_writers, say
 from store_samples import content, sample
 
+from incdsi.filters import parse
 from incdsi.store import Record, Store
 
 Change = list[Any]  # ["put", id, revision] or ["delete", id]
@@ -135,7 +136,7 @@ def read(folder: Path) -> None:
                 pulls += 1
             for id in IDS[zlib.crc32(bytes([pulls % 256])) % 30 :][:3]:
                 if id in store:
-                    store.filter_rows({"revision": {"gte": 1}})
+                    store.filter_rows(parse({"revision": {"gte": 1}}))
             base = store.base()
             if base is not None and base.arrays["rows"].ndim != 1:
                 raise AssertionError("a torn base")

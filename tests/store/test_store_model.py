@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 from store_samples import H, content, contents, sample
 
 from incdsi.errors import DuplicateDocument, UnknownDocument
+from incdsi.filters import parse
 from incdsi.store import Store
 
 IDS = st.sampled_from(["a", "b", "c", "d", "é\0"])
@@ -166,7 +167,7 @@ class StoreAgainstDict(RuleBasedStateMachine):
             for constrainer in sample(id, self.model[id]).constrained_by:
                 assert row in self.store.constrained_by(constrainer)
         newest = [row for id, row in self.rows.items() if self.model[id] == self.revision]
-        assert self.store.filter_rows({"revision": self.revision}).tolist() == newest
+        assert self.store.filter_rows(parse({"revision": self.revision})).tolist() == newest
         assert self.store.setting("lost") is None
 
     def close_stores(self) -> None:

@@ -19,6 +19,7 @@ from incdsi.errors import (
     InvalidInput,
     UnknownDocument,
 )
+from incdsi.filters import parse
 from incdsi.store import Record, Store, StoredQuery
 
 
@@ -48,7 +49,7 @@ def test_any_text_is_kept_as_it_is(store: Store, text: str) -> None:
     with store.transaction() as tx:
         tx.insert(record)
     assert content(store.get(id)) == content(record)
-    assert store.filter_rows({text: text}).tolist() == [1]
+    assert store.filter_rows(parse({text: text})).tolist() == [1]
     assert store.verify() == []
 
 

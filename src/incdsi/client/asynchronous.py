@@ -8,11 +8,12 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from incdsi.client import calls
-from incdsi.client.calls import Call, Where
+from incdsi.client.calls import Call
 from incdsi.client.connecting import I, Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.filters import Where
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from incdsi.documents import Addition, Document, Hit, Taught
 from incdsi.errors import InvalidInput, ServerError
+from incdsi.filters import Where
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Where = Mapping[str, Any]
 PORTION = 256  # documents sent together
 
 

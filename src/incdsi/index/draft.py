@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import LONGEST_ID, Document, Taught
+from incdsi.documents import LONGEST_ID, Document, Taught, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.index.owners import QueryOwners
 from incdsi.progress import Progress, Stopwatch
 from incdsi.store import Record, StoredQuery
-from incdsi.store.codec import metadata_rows, utf8
+from incdsi.store.codec import metadata_rows
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.queries import distinct, fold

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
 from incdsi.errors import DiskFailed, DiskFull, InvalidInput, UnknownDocument, VersionConflict
+from incdsi.filters import Where, matches_everything, parse
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models, tuning
 from incdsi.index.draft import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
@@ -33,7 +34,6 @@ from incdsi.search import check_mode
 from incdsi.store import Record, Store
 from incdsi.store.answers import Answer
 from incdsi.store.connections import clear_errors
-from incdsi.store.filters import Where, matches_everything
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
 
@@ -413,10 +413,10 @@ class Index:
 
     def _matching(self, where: Where) -> list[str]:
         """The ids to delete by a filter; refuses one without a condition."""
-        ids = self._store.ids(self._store.filter_rows(where).tolist())
-        if matches_everything(where):
+        tree = parse(where)
+        if matches_everything(tree):
             raise InvalidInput("this filter matches every document, so nothing was deleted; narrow it, or delete by id")
-        return ids
+        return self._store.ids(self._store.filter_rows(tree).tolist())
 
     def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""

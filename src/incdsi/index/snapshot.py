@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidFile, ModelNotFound, UnknownDocument
+from incdsi.filters import Where, parse
 from incdsi.index import models
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
 from incdsi.index.settings import Settings, stored_settings
 from incdsi.progress import Stopwatch
 from incdsi.search import Mode, Ranking, by_learned, by_words, fused, lexical_part
 from incdsi.store import Store
-from incdsi.store.filters import Where
 from incdsi.text.encoders import Encoder
 
 
@@ -72,7 +72,7 @@ class Snapshot:
         allowed = ranking.scores.alive
         with watch.step("filter"):
             if where is not None:
-                allowed = allowed & self.live.among(store.filter_rows(where), len(allowed))
+                allowed = allowed & self.live.among(store.filter_rows(parse(where)), len(allowed))
         with watch.step("read"):
             while True:
                 slots, scores = ranking.scores.best(k, allowed)

@@ -10,16 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import Document, MetadataValue
-from incdsi.errors import InvalidDocument, InvalidInput
+from incdsi.documents import Document, MetadataValue, utf8
+from incdsi.errors import InvalidInput
+from incdsi.filters import Kind, comparable
 from incdsi.store.records import JSON, Record, StoredQuery, Vector
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
-
-# Metadata is indexed by kind first, so that 1, "1" and True never meet in a comparison.
-Kind = str
-IndexedValue = tuple[Kind, str | int | float]
 
 
 class Columns(NamedTuple):
@@ -116,18 +113,9 @@ def checksum(*parts: bytes) -> int:
     return value
 
 
-def indexed(value: MetadataValue) -> IndexedValue:
-    """A metadata value as the filter table holds it: its kind and something SQLite can compare."""
-    if isinstance(value, bool):
-        return ("boolean", int(value))
-    if isinstance(value, int | float):
-        return ("number", value)
-    return ("null", 0) if value is None else ("text", value)
-
-
 def metadata_rows(metadata: Mapping[str, MetadataValue]) -> tuple[tuple[str, Kind, str | int | float], ...]:
     """One (field, kind, value) per metadata field."""
-    return tuple((field, *indexed(value)) for field, value in metadata.items())
+    return tuple((field, *comparable(value)) for field, value in metadata.items())
 
 
 def dump_json(value: JSON, name: str) -> str:
@@ -138,14 +126,6 @@ def dump_json(value: JSON, name: str) -> str:
         raise InvalidInput(f"{name}: expected a value that JSON can hold, found {value!r} ({error})") from None
     utf8(dumped, name)
     return dumped
-
-
-def utf8(text: str, name: str) -> bytes:
-    """The bytes of a text; refuses lone surrogates, which no file could give back."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise InvalidDocument(f"{name}: expected valid Unicode, found a lone surrogate; clean the text first") from None
 
 
 def sorted_rows(rows: Iterable[int]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, UnknownDocument, UnsupportedFormat
+from incdsi.filters import Filter
 from incdsi.progress import Progress
 from incdsi.store import answers, checks, forks, upkeep
 from incdsi.store.answers import Answer
@@ -23,7 +24,7 @@ from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, rem
 from incdsi.store.codec import HELD_OUT, decode_document
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
 from incdsi.store.files import STORE
-from incdsi.store.filters import Where, compile_filter
+from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
 from incdsi.store.reading import RECORDS, Changes, decoded, find_row, read_changes, select_rows
 from incdsi.store.records import JSON, Record
@@ -286,9 +287,9 @@ class Store:
             )
             return tuple(row for (row,) in found)
 
-    def filter_rows(self, where: Where) -> NDArray[np.int64]:
-        """The rows whose metadata passes the filter (see filters.py), in increasing order."""
-        condition, parameters = compile_filter(where)
+    def filter_rows(self, tree: Filter) -> NDArray[np.int64]:
+        """The rows whose metadata passes the filter, in increasing order."""
+        condition, parameters = compile_filter(tree)
         with self._readers.borrow() as connection:
             found = connection.execute(f"SELECT row FROM documents WHERE {condition} ORDER BY row", parameters)
             return np.fromiter((row for (row,) in found), dtype=np.int64)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import apsw
 
+from incdsi.documents import utf8
 from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
 from incdsi.store import answers
 from incdsi.store.answers import Answer
-from incdsi.store.codec import Columns, dump_json, encode, solution_columns, sorted_rows, utf8
+from incdsi.store.codec import Columns, dump_json, encode, solution_columns, sorted_rows
 from incdsi.store.connections import clear_errors
 from incdsi.store.reading import find_row
 from incdsi.store.records import JSON, Record, Vector
