@@ -1,4 +1,4 @@
-"""Every pattern of the package and everything that reads text, under attack; prints what is slower than linear.
+"""Every pattern of the packages and everything that reads text, under attack; prints what is slower than linear.
 
 Each runs in a process of its own with some seconds of processor time, not of a clock: linear work takes
 hundredths of it, quadratic work many times as much.
@@ -29,7 +29,7 @@ from incdsi.text.generators import Spans
 from incdsi.text.generators.spans import WINDOW, WINDOWS
 from incdsi.text.queries import distinct
 
-PACKAGE = Path(__file__).parent.parent / "src" / "incdsi"
+SOURCE = Path(__file__).parent.parent / "src"  # both packages
 SIZE = 150_000
 SECONDS = 4
 SPACES = (("", " ", "x"), ("x", " \n", "x"), ("", "\t ", ""))
@@ -145,11 +145,11 @@ READERS: dict[str, Callable[[str], object]] = {
 
 def patterns() -> Iterator[tuple[str, Callable[[str], object]]]:
     """Each pattern in the source, and how a text is put through it."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _of_re(node.func)]
         if calls:
-            module = ".".join(("incdsi", *path.relative_to(PACKAGE).with_suffix("").parts))
+            module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
             names = vars(importlib.import_module(module.removesuffix(".__init__")))
             for call in calls:
                 yield _pattern(call, names)
