@@ -91,15 +91,18 @@ class Embedded:
 
     def by_document(self, questions: Sequence[Questions]) -> list[Floats]:
         """The embeddings of each document's queries, (k, h) each, in the order of the documents."""
-        owners = np.concatenate([some.owners for some in questions])
         rows = np.concatenate([some.embeddings for some in questions])
-        order = np.argsort(owners, kind="stable")
-        ends = np.cumsum(np.bincount(owners, minlength=len(self.documents)))[:-1]
-        return np.split(rows[order], ends)
+        return grouped(rows, np.concatenate([some.owners for some in questions]), len(self.documents))
 
     @cached_property
     def _query_places(self) -> dict[str, int]:
         return {query.id: place for place, query in enumerate(self.collection.queries)}
+
+
+def grouped(rows: Floats, owners: NDArray[np.integer], documents: int) -> list[Floats]:
+    """Each document's own of these rows (m, h), in their order; `owners` (m,) are places of documents."""
+    ends = np.cumsum(np.bincount(owners, minlength=documents))
+    return np.split(rows[np.argsort(owners, kind="stable")], ends)[:documents]
 
 
 def embed(

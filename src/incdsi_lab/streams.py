@@ -6,26 +6,33 @@ No vector ever changes once it is placed, so the vectors after t additions are t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.documents import Document
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.draft import Draft
+from incdsi.index.live import Live, preserve_mean, preserve_won
+from incdsi.index.placement import BATCH, place
+from incdsi.index.settings import Settings
 from incdsi.progress import Progress, Stopwatch
 from incdsi.rows import LocalRows
-from incdsi.solver import Newcomer, Problem, solve_many
+from incdsi.solver import Problem
 from incdsi.solver.active_set import NO_RIVAL
+from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
-from incdsi_lab.embedded import Embedded, Questions
+from incdsi_lab.embedded import Embedded, Questions, grouped
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]
 Form = Literal["paper", "general"]
 Solver = Literal["ours", "lbfgs", "lbfgs-plain"]
-BATCH = 128
+NAMELESS = Document(id="-", text="")  # streams know documents by their places
 T = TypeVar("T", bound=np.generic)
 
 
@@ -46,15 +53,15 @@ class Newcomers:
     @classmethod
     def of(cls, embedded: Embedded, places: Places, questions: Sequence[Questions]) -> Newcomers:
         """The documents in these places, in this order, each with its own of the questions."""
-        grouped = embedded.by_document(questions)
-        return cls(texts=embedded.embeddings[places], queries=[grouped[place] for place in places])
+        queries = embedded.by_document(questions)
+        return cls(texts=embedded.embeddings[places], queries=[queries[document] for document in places])
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def at(self, places: Places) -> Newcomers:
         """Those in these places, in this order."""
-        return Newcomers(texts=self.texts[places], queries=[self.queries[place] for place in places])
+        return Newcomers(texts=self.texts[places], queries=[self.queries[document] for document in places])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,22 +89,31 @@ class State:
         return cls(form=form, vectors=none, owners=np.empty(0, dtype=np.intp), rows=none, own_scores=np.empty(0))
 
     @classmethod
-    def of(cls, vectors: Floats, queries: Sequence[Floats], form: Form) -> State:
-        """A model made elsewhere, such as by stage 1: its vectors (n, h) and each document's queries, (k, h) each."""
-        if len(vectors) != len(queries):
-            raise InvalidInput(f"expected queries for each of {len(vectors)} vectors, found {len(queries)}")
-        if form == "paper":
-            owners = np.array([place for place, some in enumerate(queries) if len(some)], dtype=np.intp)
-            rows = [represent(queries[place])[None] for place in owners]
-        else:
-            owners = np.repeat(np.arange(len(queries)), [len(some) for some in queries])
-            rows = list(queries)
-        stacked = np.concatenate([np.empty((0, vectors.shape[1]), dtype=np.float32), *rows])
+    def of(cls, vectors: Floats, documents: Newcomers, form: Form) -> State:
+        """A model made elsewhere, such as by stage 1: the vectors (n, h) of these documents."""
+        if len(vectors) != len(documents):
+            raise InvalidInput(f"expected a vector for each of {len(documents)} documents, found {len(vectors)}")
+        queries = _means(documents) if form == "paper" else documents.queries
+        owners = np.repeat(np.arange(len(queries)), [len(some) for some in queries])
+        rows = np.concatenate([np.empty((0, vectors.shape[1]), dtype=np.float32), *queries])
         if form == "general":
-            best = _filled(vectors).best(stacked)[1]
-            owners, stacked = owners[best == owners], stacked[best == owners]
-        own = np.einsum("ij,ij->i", stacked.astype(np.float64), vectors[owners].astype(np.float64))
-        return cls(form=form, vectors=vectors, owners=owners, rows=stacked, own_scores=own)
+            best = _filled(vectors).best(rows)[1]
+            owners, rows = owners[best == owners], rows[best == owners]
+        own = np.einsum("ij,ij->i", rows.astype(np.float64), vectors[owners].astype(np.float64))
+        return cls(form=form, vectors=vectors, owners=owners, rows=rows, own_scores=own)
+
+    @cached_property
+    def live(self) -> Live:
+        """The same documents as an open index holds them, without their words; not to be changed."""
+        live = Live(self.vectors.shape[1], preserve_mean if self.form == "paper" else preserve_won)
+        queries = [_unworded(some, preserved=True) for some in grouped(self.rows, self.owners, len(self))]
+        live.put(
+            [
+                Record(document=NAMELESS, vector=vector, anchor=vector, queries=some, row=row)
+                for row, (vector, some) in enumerate(zip(self.vectors, queries, strict=True), start=1)
+            ]
+        )
+        return live
 
     def only(self, places: Places) -> State:
         """The same with these documents alone, in this order."""
@@ -165,42 +181,32 @@ def add_all(
 
 
 class _Ours:
-    """The exact solver over LocalRows."""
+    """The placement of the product, in an index that is in memory alone."""
 
     def __init__(self, state: State, how: Hyperparameters) -> None:
-        self._form: Form = state.form
-        self._how = how
+        if state.form == "paper":
+            how = replace(how, anchor_scale=0.0)
+        self._settings = Settings(
+            fingerprint="", dimension=state.vectors.shape[1], model=None, method=state.form, hyperparameters=how
+        )
         self._vectors = [state.vectors]
-        self._rows = _filled(state.vectors)
-        self._rows.fill_preserve(state.owners, state.rows, state.own_scores)
+        self._live = state.live.compacted()
 
     def add(self, newcomers: Newcomers, watch: Stopwatch) -> None:
-        queries, anchors = _constraints(newcomers, self._form, self._how)
-        with watch.step("constrain"):
-            best, _ = self._rows.best(np.concatenate(queries))
-            rivals = np.split(best, np.cumsum([len(some) for some in queries])[:-1])
-            ceilings = self._rows.under(self._how.margins.preserve)
-        with watch.step("solve"):
-            placements = solve_many(
-                [
-                    Newcomer(some.astype(np.float64), scores, anchor)
-                    for some, scores, anchor in zip(queries, rivals, anchors, strict=True)
-                ],
-                ceilings,
-                margins=self._how.margins,
-                weights=self._how.weights,
-                keep_lost=self._form == "paper",
-            )
+        drafts = [
+            Draft(document=NAMELESS, embedding=text, queries=_unworded(queries))
+            for text, queries in zip(newcomers.texts, newcomers.queries, strict=True)
+        ]
+        placed = place(self._live, drafts, self._settings, watch=watch)
         with watch.step("append"):
-            vectors = [placement.vector for placement in placements]
-            kept = [some[placement.preserved] for some, placement in zip(queries, placements, strict=True)]
-            self._rows.append_many(vectors, kept)
-            self._vectors.append(np.stack(vectors))
+            records = [replace(one.record, row=row) for row, one in enumerate(placed, start=len(self._live) + 1)]
+            self._live.put(records)
+        self._vectors.append(np.stack([record.vector for record in records]))
 
     def state(self) -> State:
-        owners, rows, own_scores = self._rows.preserve_arrays()
+        owners, rows, own_scores = self._live.rows.preserve_arrays()
         vectors = np.concatenate(self._vectors)
-        return State(form=self._form, vectors=vectors, owners=owners, rows=rows, own_scores=own_scores)
+        return State(form=self._settings.method, vectors=vectors, owners=owners, rows=rows, own_scores=own_scores)
 
 
 class _Theirs:
@@ -262,16 +268,25 @@ class _Theirs:
 
 def _constraints(
     newcomers: Newcomers, form: Form, how: Hyperparameters
-) -> tuple[list[Floats], list[NDArray[np.float64]]]:
+) -> tuple[Sequence[Floats], list[NDArray[np.float64]]]:
     """What each document should win, (k, h) each, and its anchor (h,)."""
     texts = newcomers.texts.astype(np.float64)
     if form == "general":
-        return list(newcomers.queries), list(how.anchor_scale * texts)
-    means = [
+        return newcomers.queries, list(how.anchor_scale * texts)
+    return _means(newcomers), list(np.zeros_like(texts))
+
+
+def _means(documents: Newcomers) -> list[Floats]:
+    """Each document's mean query, or its text where it has none, (1, h)."""
+    return [
         represent(some)[None] if len(some) else text[None]
-        for some, text in zip(newcomers.queries, newcomers.texts, strict=True)
+        for some, text in zip(documents.queries, documents.texts, strict=True)
     ]
-    return means, list(np.zeros_like(texts))
+
+
+def _unworded(embeddings: Floats, *, preserved: bool = False) -> tuple[StoredQuery, ...]:
+    """Queries by their embeddings (k, h) alone."""
+    return tuple(StoredQuery(text="", embedding=one, preserved=preserved) for one in embeddings)
 
 
 def _filled(vectors: Floats) -> LocalRows:

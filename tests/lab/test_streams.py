@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
+from incdsi.index.placement import MOST_PRESERVED
 from incdsi.solver import Problem, solve
 from incdsi_lab.ranking import Standing, ranks_among
 from incdsi_lab.streams import Form, Newcomers, State, add_all
@@ -31,7 +32,7 @@ def newcomers(seed: int, count: int) -> Newcomers:
 
 def initial(form: Form, count: int = 30) -> State:
     some = newcomers(0, count)
-    return State.of(4 * some.texts, some.queries, form)
+    return State.of(4 * some.texts, some, form)
 
 
 def one_by_one(state: State, added: Newcomers) -> Floats:
@@ -113,14 +114,33 @@ def test_a_stream_in_two_parts_is_the_stream() -> None:
 def test_the_general_form_preserves_what_is_won_and_the_papers_the_means() -> None:
     some = newcomers(0, 30)
     vectors = 4 * some.texts
-    general, paper = (State.of(vectors, some.queries, form) for form in ("general", "paper"))
+    general, paper = (State.of(vectors, some, form) for form in ("general", "paper"))
     won = [(o, q) for o, queries in enumerate(some.queries) for q in queries if (vectors @ q).argmax() == o]
     np.testing.assert_array_equal(general.owners, [owner for owner, _ in won])
     np.testing.assert_array_equal(general.rows, [query for _, query in won])
-    np.testing.assert_array_equal(paper.owners, [o for o, queries in enumerate(some.queries) if len(queries)])
+    np.testing.assert_array_equal(paper.owners, np.arange(30))
     for row, owner, own in zip(paper.rows, paper.owners, paper.own_scores, strict=True):
-        np.testing.assert_allclose(row, some.queries[owner].mean(axis=0), atol=1e-6)
+        asked = some.queries[owner] if len(some.queries[owner]) else some.texts[owner][None]
+        np.testing.assert_allclose(row, asked.mean(axis=0), atol=1e-6)
         assert own == pytest.approx(float(row @ vectors[owner]), abs=1e-5)
+
+
+def test_a_document_with_very_many_queries_is_left_as_many_as_the_index_leaves_it() -> None:
+    draw = np.random.default_rng(7)
+    near = units(draw, 1) + 0.05 * units(draw, 100)
+    added = Newcomers(texts=near[:1], queries=[near])
+    stream = add_all(State.empty(H, "general"), added, hyperparameters=HOW)
+    assert len(stream.state.rows) == MOST_PRESERVED
+    assert (near @ stream.state.vectors[0] > 0).sum() > MOST_PRESERVED
+
+
+def test_adding_leaves_the_state_it_began_with() -> None:
+    state = initial("general")
+    before = [array.copy() for array in (state.vectors, state.owners, state.rows)]
+    first, second = (add_all(state, newcomers(1, 20), hyperparameters=HOW).state for _ in range(2))
+    np.testing.assert_array_equal(first.vectors, second.vectors)
+    for then, now in zip(before, (state.vectors, state.owners, state.rows), strict=True):
+        np.testing.assert_array_equal(then, now)
 
 
 def test_some_documents_alone_keep_their_own_rows() -> None:

@@ -68,7 +68,7 @@ def parts(embedded: Embedded) -> Split:
 
 def start(embedded: Embedded, parts: Split, form: Form) -> State:
     some = Newcomers.of(embedded, embedded.places(parts.initial), [embedded.train])
-    return State.of(20 * some.texts, some.queries, form)
+    return State.of(20 * some.texts, some, form)
 
 
 def rehearse(embedded: Embedded, parts: Split, form: Form = "general", **how: int | bool) -> Rehearsal:

@@ -13,19 +13,14 @@ from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi_lab.baselines.ranking import best_of, blocks_of_scores
 from incdsi_lab.baselines.vectors import VectorMethod
+from incdsi_lab.embedded import grouped
 from incdsi_lab.streams import Form, Newcomers, Solver, State, add_all
 
 
-def grouped(questions: Questions, documents: int) -> list[Floats]:
-    """The embeddings of each document's queries, (k, h) each."""
-    order = np.argsort(questions.owners, kind="stable")
-    ends = np.cumsum(np.bincount(questions.owners, minlength=documents))[:-1]
-    return np.split(questions.embeddings[order], ends)
-
-
 def newcomers(part: Part) -> Newcomers:
-    """The part's documents, to be added in order."""
-    return Newcomers(texts=part.embeddings, queries=grouped(part.queries, len(part)))
+    """The part's documents in order, each with its queries."""
+    queries = grouped(part.queries.embeddings, part.queries.owners, len(part))
+    return Newcomers(texts=part.embeddings, queries=queries)
 
 
 class Incremental(VectorMethod):
@@ -56,6 +51,7 @@ class Incremental(VectorMethod):
         """Begin with the state that was given."""
         assert len(initial) == len(self._state)
         self._vectors = self._state.vectors
+        _ = self._state.live  # made now: an index is in memory before anything is added to it
 
     def add(self, new: Part) -> None:
         with self._watch.step("add"):

@@ -16,7 +16,7 @@ from incdsi_lab.baselines.protocol import Floats, Method, Part
 from incdsi_lab.baselines.ranking import best
 from incdsi_lab.baselines.vectors import Dense
 from incdsi_lab.experiments.comparing import duration, interval, plain, unique
-from incdsi_lab.experiments.incremental import grouped, newcomers
+from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import LOOK, encoded, hits1, judged, own_ranks
 from incdsi_lab.experiments.methods import (
     FINETUNED,
@@ -143,8 +143,7 @@ def _streamed(study: Study, form: Form, how: Hyperparameters, begun: From, progr
     everyone = _first(study, len(study.data.documents))
     rest = everyone.take(np.arange(first, len(everyone)))
     if begun == "tenth":
-        part = everyone.first(first)
-        state = State.of(_start(study), grouped(part.queries, len(part)), form)
+        state = State.of(_start(study), newcomers(everyone.first(first)), form)
     else:
         state = State.empty(everyone.embeddings.shape[1], form)
     marks = [count - first for count in counts(study) if count > first]

@@ -21,7 +21,7 @@ from incdsi_lab.baselines.classification import trained
 from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked, joined, moved_to
 from incdsi_lab.collection import Collection
 from incdsi_lab.embedded import Embedded
-from incdsi_lab.experiments.incremental import grouped
+from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import DEPTH
 from incdsi_lab.experiments.settings import StudySettings
 from incdsi_lab.experiments.tasks import Piece, Pieces, Task
@@ -195,8 +195,7 @@ class Study:
     def state(self, form: Form, start: Start = "text") -> State:
         """The initial model as documents are added to it."""
         if (form, start) not in self._states:
-            queries = grouped(self.initial.queries, len(self.initial))
-            self._states[form, start] = State.of(self.initial_vectors(start), queries, form)
+            self._states[form, start] = State.of(self.initial_vectors(start), newcomers(self.initial), form)
         return self._states[form, start]
 
     # Time
