@@ -93,7 +93,7 @@ def test_metadata_refuses_every_change(change):
         ({"id": "a", "text": None}, "expected text to be a string, found NoneType"),
         ({"id": "a", "text": "x", "title": 3}, "expected title to be a string, found int"),
         ({"id": "a", "text": "x", "metadata": {"tags": ["b"]}}, "expected metadata 'tags' to be a string, number"),
-        ({"id": "a", "text": "x", "metadata": {1: "b"}}, "expected metadata names as strings"),
+        ({"id": "a", "text": "x", "metadata": {1: "b"}}, "metadata names must be strings"),
         (
             {"id": "a", "text": "x", "metadata": {"n": float("nan")}},
             "metadata 'n': expected a finite number, found nan",

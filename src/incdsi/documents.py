@@ -129,7 +129,7 @@ def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[st
         )
     for key, value in metadata.items():
         if not isinstance(key, str):
-            raise InvalidDocument(f"document {document_id!r}: expected metadata names as strings, found {key!r}")
+            raise InvalidDocument(f"document {document_id!r}: metadata names must be strings, found {key!r}")
         if not isinstance(value, str | int | float | bool | None):
             raise InvalidDocument(
                 f"document {document_id!r}: expected metadata {key!r} to be a string, number, boolean or null, "
@@ -152,4 +152,4 @@ def utf8(text: str, name: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise InvalidDocument(f"{name}: expected valid Unicode, found a lone surrogate; clean the text first") from None
+        raise InvalidDocument(f"{name}: not valid Unicode (it has a lone surrogate); clean the text first") from None

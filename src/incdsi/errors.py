@@ -28,7 +28,7 @@ IncDSIError
     ├── KeyReused (ValueError)           an Idempotency-Key that belongs to another request
     └── NotFound (LookupError)           no such path or method
 
-Wording: what was expected, what was found, what to do.
+Wording: what is wrong and what to do.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _all_of(where: object, depth: int) -> Filter:
     if not isinstance(where, Mapping):
         raise InvalidInput(f'expected a filter like {{"lang": "en"}}, found {where!r:.60}')
     if depth > _DEEPEST:
-        raise InvalidInput(f"expected a filter at most {_DEEPEST} levels deep, found a deeper one; flatten it")
+        raise InvalidInput(f"the filter is more than {_DEEPEST} levels deep; flatten it")
     return _and([_part(name, value, depth) for name, value in where.items()])
 
 
@@ -162,7 +162,7 @@ def _and(parts: list[Filter]) -> Filter:
 
 def _part(name: object, value: object, depth: int) -> Filter:
     if not isinstance(name, str):
-        raise InvalidInput(f"expected filter names as strings, found {name!r:.60}")
+        raise InvalidInput(f"field names in a filter must be strings, found {name!r:.60}")
     if name == "not":
         return Not(_all_of(value, depth + 1))
     if name in ("and", "or"):
@@ -180,7 +180,7 @@ def _field(field: str, wanted: object) -> Filter:
     utf8(field, name)
     tests = wanted if isinstance(wanted, Mapping) else {"eq": wanted}
     if not tests:
-        raise InvalidInput(f"{name}: expected one of {', '.join(_OPERATORS)}, found none")
+        raise InvalidInput(f"{name}: no operator; use one of {', '.join(_OPERATORS)}")
     return _and([_test(field, name, *test) for test in tests.items()])
 
 
@@ -193,7 +193,7 @@ def _test(field: str, name: str, operator: object, value: object) -> Filter:
         return In(field, tuple(_checked(name, one) for one in value))
     if isinstance(operator, str) and operator in _RANGES:
         return Compare(field, operator, _ordered(name, operator, value))
-    raise InvalidInput(f"{name}: expected one of {', '.join(_OPERATORS)}, found {operator!r:.60}")
+    raise InvalidInput(f"{name}: unknown operator {operator!r:.60}; use one of {', '.join(_OPERATORS)}")
 
 
 def _ordered(name: str, operator: str, value: object) -> Comparable:

@@ -57,8 +57,8 @@ class TestOurs:
         ("file", "row", "words"),
         [
             ("docs.jsonl", {"id": "d0", "text": "again"}, "expected each document once, found 'd0' again"),
-            ("docs.jsonl", {"id": "d99"}, "to have a text"),
-            ("docs.jsonl", "{", "found no JSON"),
+            ("docs.jsonl", {"id": "d99"}, "has no text"),
+            ("docs.jsonl", "{", "not valid JSON"),
             ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "gone", "split": "test"}, "unknown id 'gone'"),
             ("queries.jsonl", {"id": "q", "text": "w", "split": "test"}, "expected a field 'doc_id'"),
             ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "d1", "split": "dev"}, "found 'dev'"),
@@ -296,11 +296,11 @@ class TestReleased:
             ("old_docs/valqueries.json", {"question": "q"}, "expected a field 'doc_id'"),
             ("new_docs/trainqueries.json", {"question": "q", "doc_id": 1}, "each document once, found '1' again"),
             ("tune_docs/passages_unseen.json", {"question": "q", "doc_id": 29}, "expected a field 'gen_question'"),
-            ("tune_docs/testqueries.json", "{", "found no JSON"),
+            ("tune_docs/testqueries.json", "{", "not valid JSON"),
             (
                 "old_docs/passages_seen.json",
                 {"gen_question": "q", "doc_id": 1, "doc_text": "\udce4"},
-                "expected",
+                "doc_text is not valid UTF-8",
             ),
         ],
     )

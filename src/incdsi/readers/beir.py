@@ -56,9 +56,9 @@ def _judged(row: dict[str, str] | InvalidFile, texts: dict[str, str]) -> Query |
     if isinstance(row, InvalidFile):
         raise row
     if missing := [name for name in COLUMNS if name not in row]:
-        raise ValueError(f"expected columns {', '.join(COLUMNS)}, found no {', '.join(missing)}")
+        raise ValueError(f"missing column {', '.join(missing)}; the columns are {', '.join(COLUMNS)}")
     if row["query-id"] not in texts:
-        raise ValueError(f"expected a query of queries.jsonl, found unknown id {row['query-id']!r}")
+        raise ValueError(f"query id {row['query-id']!r} is not in queries.jsonl")
     try:
         relevant = float(row["score"]) > 0
     except ValueError as error:
@@ -83,7 +83,7 @@ def _identified(row: dict[str, Any] | InvalidFile) -> tuple[str, str]:
     if isinstance(row, InvalidFile):
         raise row
     if not isinstance(row.get("_id"), str) or not isinstance(row.get("text"), str):
-        raise ValueError("expected strings _id and text, found others")
+        raise ValueError("_id and text must be strings")
     return row["_id"], require_text(row["text"], "text")
 
 
@@ -99,5 +99,5 @@ def _present(folder: Path, name: str) -> Path | None:
 def _required(folder: Path, name: str) -> Path:
     path = _present(folder, name)
     if path is None:
-        raise InvalidFile("expected this file of the BEIR layout, found none", path=folder / name)
+        raise InvalidFile("no such file; the BEIR layout needs it", path=folder / name)
     return path

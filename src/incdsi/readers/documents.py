@@ -38,13 +38,13 @@ def read_documents(source: str | Path, *, on_error: OnError | None = None) -> It
             first[found[0].id] = place
             yield found
     if count == 0:
-        raise InvalidFile("expected at least one document, found none", path=source)
+        raise InvalidFile("no documents found", path=source)
 
 
 def _placed(source: str | Path, on_error: OnError | None) -> Iterator[Placed]:
     path = Path(source)
     if str(source) != "-" and not path.exists():
-        raise InvalidFile("expected a file or folder, found nothing there; check the path", path=path)
+        raise InvalidFile("no such file or folder; check the path", path=path)
     if path.is_dir() and not beir.is_beir(path):
         return folder.placed_texts(path)
     if path.suffix.lower() in folder.ENDINGS:
@@ -70,4 +70,4 @@ def _rows(source: str | Path, queries: dict[str, list[str]]) -> Iterator[Placed]
 
 
 def _duplicate(document_id: str, first: str, second: str) -> DuplicateDocument:
-    return DuplicateDocument(f"{second}: expected each id once, found {document_id!r} again after {first}; remove one")
+    return DuplicateDocument(f"{second}: duplicate id {document_id!r}, already used at {first}; remove one")

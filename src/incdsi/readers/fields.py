@@ -29,7 +29,7 @@ def document_from(row: Mapping[str, Any]) -> tuple[Document, list[str]]:
     taught = [Taught(text) for text in _queries(row["taught"], "taught")] if isinstance(row.get("taught"), list) else []
     queries = [*_queries(row.get("queries"), "queries"), *taught]
     if not document.content and not queries:
-        raise ValueError(f"expected document {document.id!r} to have a text, a title or queries, found none of them")
+        raise ValueError(f"document {document.id!r} has no text, title or queries; give it one of them")
     return document, queries
 
 
@@ -37,7 +37,7 @@ def query_from(row: Mapping[str, Any]) -> Query:
     """A query with the id of its document, `document_id` or `doc_id`."""
     document_id = _identity(row, ("document_id", "doc_id"), "document_id")
     if row.get("text") is None:
-        raise ValueError(f"expected a query with a text, found {_names(row)}")
+        raise ValueError(f"field 'text' is missing, found {_names(row)}")
     return Query(text=_text(row, "text"), document_id=document_id)
 
 
@@ -46,7 +46,7 @@ def require_text(value: str, name: str) -> str:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(f"expected {name} to be UTF-8 text, found a broken character at {error.start}") from error
+        raise ValueError(f"{name} is not valid UTF-8: broken character at {error.start}") from error
     return value
 
 
@@ -56,7 +56,7 @@ def _identity(row: Mapping[str, Any], names: tuple[str, ...], wanted: str) -> st
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or value == "":
-        raise ValueError(f"expected a field {wanted!r}, found {_names(row)}")
+        raise ValueError(f"field {wanted!r} is missing or empty, found {_names(row)}")
     if not isinstance(value, str):
         raise ValueError(f"expected {wanted} to be a string, found {type(value).__name__}")
     return require_text(value, wanted)
@@ -79,7 +79,7 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
         raise ValueError(f"expected metadata to be an object, found {type(given).__name__}")
     extra = {name: value for name, value in row.items() if not _is_own(row, name)}
     if twice := extra.keys() & given.keys():
-        raise ValueError(f"{min(twice)!r} stands both in metadata and beside it; keep one")
+        raise ValueError(f"{min(twice)!r} is given both inside metadata and beside it; keep one")
     metadata: dict[str, MetadataValue] = {**extra, **given}
     for name, value in metadata.items():
         require_text(name, "a metadata name")
@@ -109,7 +109,7 @@ def _parsed(name: str, cell: str) -> Any:
     try:
         return json.loads(cell)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"expected {name} as JSON, found {_shown(cell)}") from error
+        raise ValueError(f"{name} is not valid JSON: {_shown(cell)}") from error
 
 
 def _names(row: Mapping[str, Any]) -> str:

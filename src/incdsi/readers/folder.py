@@ -30,9 +30,9 @@ def placed_text(path: Path, document_id: str) -> PlacedText:
     try:
         return str(path), (_document(path, require_text(document_id, "the file's name")), [])
     except OSError as error:
-        return str(path), InvalidFile(f"expected a readable file, found: {error.strerror}", path=path)
+        return str(path), InvalidFile(f"cannot be read: {error.strerror}", path=path)
     except UnicodeDecodeError as error:
-        return str(path), InvalidFile(f"expected UTF-8, found another byte at {error.start}", path=path)
+        return str(path), InvalidFile(f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}", path=path)
     except ValueError as error:
         return str(path), InvalidFile(str(error), path=path)
 
@@ -42,7 +42,7 @@ def _document(path: Path, document_id: str) -> Document:
         raise ValueError(f"expected at most {LONGEST // 2**20} MiB, found {path.stat().st_size} bytes; split the file")
     text = path.read_bytes().decode("utf-8-sig")
     if not text.strip():
-        raise ValueError("expected a text, found an empty file; fill or remove it")
+        raise ValueError("the file is empty; fill or remove it")
     lines = text.split("\n") if path.suffix.lower() != ".txt" else []
     title = next((found for line in lines if (found := heading(line)) is not None), "")
     return Document(id=document_id, title=title or path.stem, text=text)

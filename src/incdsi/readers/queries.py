@@ -39,7 +39,7 @@ def read_queries(source: str | Path, *, split: str | None = None, on_error: OnEr
         else:
             yield query
     if count == 0:
-        raise InvalidFile("expected at least one query, found none", path=source)
+        raise InvalidFile("no queries found", path=source)
 
 
 def group_queries(
@@ -53,8 +53,7 @@ def group_queries(
         else:
             report(
                 UnknownDocument(
-                    f"expected a query for a known document, found {query.text!r} for {query.document_id!r}; "
-                    "add the document first"
+                    f"query {query.text!r} is for an unknown document {query.document_id!r}; add the document first"
                 ),
                 on_error,
             )

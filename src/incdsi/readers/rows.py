@@ -29,7 +29,7 @@ def read_rows(source: str | Path) -> Iterator[Row]:
     path = Path(source)
     kind = _kind(path) if str(source) != "-" else ".jsonl"
     if kind not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv"):
-        raise InvalidFile("expected a .jsonl, .csv or .tsv file, gzipped or not, found another ending", path=path)
+        raise InvalidFile("unknown file type; use .jsonl, .csv or .tsv, gzipped or not", path=path)
     with open_bytes(source) as stream:
         if kind == ".csv":
             yield from _table_rows(_csv_records(stream, source), source)
@@ -54,7 +54,7 @@ def open_bytes(source: str | Path) -> Iterator[IO[bytes]]:
         try:
             stream = sys.stdin.buffer if str(source) == "-" else stack.enter_context(Path(source).open("rb"))
         except OSError as error:
-            raise InvalidFile(f"expected a readable file, found: {error.strerror}", path=source) from error
+            raise InvalidFile(f"cannot be read: {error.strerror}", path=source) from error
         peek = getattr(stream, "peek", None)
         zipped = peek is not None and peek(2)[:2] == b"\x1f\x8b"
         yield stack.enter_context(gzip.GzipFile(fileobj=stream)) if zipped else stream  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def _damage_named(source: str | Path) -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InvalidFile(f"expected a whole gzip file, found damage: {error}", path=source) from error
+        raise InvalidFile(f"damaged gzip file: {error}", path=source) from error
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
@@ -110,11 +110,11 @@ def _json_object(line: bytes | None) -> dict[str, Any]:
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise ValueError(f"expected UTF-8, found byte 0x{line[error.start]:02x} at {error.start}") from error
+        raise ValueError(f"not UTF-8: byte 0x{line[error.start]:02x} at {error.start}") from error
     except json.JSONDecodeError as error:
-        raise ValueError(f"expected a JSON object, found no JSON: {error.msg} at character {error.pos}") from error
+        raise ValueError(f"not valid JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
-        raise ValueError("expected a flat JSON object, found one nested too deeply") from error
+        raise ValueError("the JSON is nested too deeply; flatten it") from error
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object on each line, found a {type(value).__name__}")
     return value
@@ -125,7 +125,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _too_long() -> str:
-    return f"expected lines of at most {LONGEST // 2**20} MiB, found a longer one; split the document"
+    return f"line longer than {LONGEST // 2**20} MiB; split the document"
 
 
 def _table_rows(records: Iterator[Record], source: str | Path) -> Iterator[Row]:
@@ -135,10 +135,10 @@ def _table_rows(records: Iterator[Record], source: str | Path) -> Iterator[Row]:
         return
     names = [name.strip() for name in header] if isinstance(header, list) else []
     if not names or len(set(names)) < len(names) or "" in names:
-        raise InvalidFile(f"expected a header of distinct names, found {header}", path=source, line=1)
+        raise InvalidFile(f"column names must be distinct and not empty, found {header}", path=source, line=1)
     for line, record in records:
         if isinstance(record, csv.Error):
-            yield line, InvalidFile(f"expected CSV, found: {record}", path=source, line=line)
+            yield line, InvalidFile(f"not valid CSV: {record}", path=source, line=line)
         elif len(record) != len(names):
             message = f"expected {len(names)} columns ({', '.join(names)}), found {len(record)}"
             yield line, InvalidFile(message, path=source, line=line)
