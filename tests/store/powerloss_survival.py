@@ -66,7 +66,7 @@ class Run:
             with self._laid_out(cut.image) as folder:
                 problem = self._loss(cut, folder, use)
             if problem is not None:
-                yield problem
+                yield f"{problem} ({which})"
 
     def _marked_states(self) -> tuple[list[State], dict[int, int]]:
         disk, states, acknowledged = Disk(), [], {}
