@@ -33,6 +33,8 @@ from incdsi.training.pairs import document_positions, flatten
 from incdsi.training.records import Moment, Observe
 from incdsi.training.settings import FinetuneSettings, FrozenSettings, Start
 from incdsi.training.stage1 import train
+from incdsi_lab.metrics import reciprocal
+from incdsi_lab.ranking import ranks_among
 
 Floats = NDArray[np.float32]
 BATCH = 128
@@ -51,20 +53,9 @@ class Outcome:
 
 def measured(vectors: Floats, embeddings: Floats, owners: NDArray[np.intp]) -> dict[str, float]:
     """H@1, 5, 10 and MRR@10 in percent; a tie counts against the right document."""
-    ranks = np.concatenate(
-        [
-            _ranks(embeddings[start : start + 1024] @ vectors.T, owners[start : start + 1024])
-            for start in range(0, len(embeddings), 1024)
-        ]
-    )
+    ranks = ranks_among(vectors, embeddings, owners)
     hits = {f"h@{k}": 100 * float((ranks <= k).mean()) for k in (1, 5, 10)}
-    return {**hits, "mrr@10": 100 * float(np.where(ranks <= 10, 1 / ranks, 0).mean()), "n": len(ranks)}
-
-
-def _ranks(scores: Floats, owners: NDArray[np.intp]) -> NDArray[np.intp]:
-    right = scores[np.arange(len(owners)), owners]
-    result: NDArray[np.intp] = (scores >= right[:, None]).sum(axis=1)
-    return result
+    return {**hits, "mrr@10": 100 * float(reciprocal(ranks).mean()), "n": len(ranks)}
 
 
 def dense(data: RealData) -> Outcome:

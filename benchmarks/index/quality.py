@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.index.adding import fill
-from benchmarks.index.run import MODES, Floats, Ranks, Result, Run, say
+from benchmarks.index.run import MODES, Ranks, Result, Run, say
 from benchmarks.real import RealData
 from incdsi import Index
 from incdsi.index.quality import Quality
 from incdsi.search import fuse
+from incdsi_lab.ranking import ranks_among
 
 
 def quality_squad(run: Run) -> Result:
@@ -19,7 +20,7 @@ def quality_squad(run: Run) -> Result:
     data = run.data("squad_plus")
     filling, ranks = _filled_ranks(run, data, "quality-squad", tuning=True)
     say("quality: retraining on everything")
-    ranks["retrained"] = _ranks(frozen(data).vectors, data.test.embeddings, data.test.owners)
+    ranks["retrained"] = ranks_among(frozen(data).vectors, data.test.embeddings, data.test.owners)
     pairs = [("learned", "retrained"), ("learned", "dense")]
     pairs += [("fused", other) for other in ("lexical", "dense", "learned")]
     return {"fill": filling, **_compared(ranks, pairs)}
@@ -38,7 +39,7 @@ def _filled_ranks(run: Run, data: RealData, name: str, *, tuning: bool) -> tuple
     say(f"quality: {len(data.test.texts)} questions")
     ranks = _index_ranks(index, data)
     index.close()
-    ranks["dense"] = _ranks(data.embeddings, data.test.embeddings, data.test.owners)
+    ranks["dense"] = ranks_among(data.embeddings, data.test.embeddings, data.test.owners)
     return filling, ranks
 
 
@@ -57,16 +58,6 @@ def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
             ways = (scores, lexical, fuse(scores, lexical, everything, weight))
             for mode, way in zip(MODES, ways, strict=True):
                 ranks[mode][number] = np.count_nonzero(way >= way[right[number]])
-    return ranks
-
-
-def _ranks(vectors: Floats, questions: Floats, right: Ranks) -> Ranks:
-    """The rank of each question's document; a tie counts against it."""
-    ranks = np.empty(len(right), dtype=np.intp)
-    for start in range(0, len(right), 256):
-        scores = questions[start : start + 256] @ vectors.T
-        own = np.take_along_axis(scores, right[start : start + 256, None], axis=1)
-        ranks[start : start + 256] = np.count_nonzero(scores >= own, axis=1)
     return ranks
 
 

@@ -95,8 +95,13 @@ def score_ranks(query_ids: Sequence[str], ranks: Ranks) -> Scores:
     if len(found) != len(query_ids):
         raise InvalidInput(f"expected a rank for each of {len(query_ids)} queries, found {len(found)}")
     values: dict[str, Values] = {f"H@{k}": (found <= k).astype(np.float64) for k in CUTOFFS}
-    values["MRR@10"] = np.where(found <= 10, 1.0 / np.maximum(found, 1), 0.0)
+    values["MRR@10"] = reciprocal(found)
     return Scores(query_ids=tuple(query_ids), values=values)
+
+
+def reciprocal(ranks: Ranks) -> Values:
+    """1 / rank of each query's document, 0 beyond the tenth; their mean is MRR@10."""
+    return np.where(ranks <= 10, 1.0 / ranks, 0.0)
 
 
 def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Comparison:

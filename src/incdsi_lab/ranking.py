@@ -16,10 +16,10 @@ BLOCK = 1024  # queries scored at once
 def ranks(scores: Floats, owners: NDArray[np.intp]) -> Ranks:
     """The rank of each query's document, counted from 1: scores (b, n), owners (b,) -> (b,).
 
-    Documents that cannot be told apart from the right one count as ahead of it.
+    Documents that cannot be told apart from the right one count as ahead of it, and so do scores that are NaN.
     """
     right = scores[np.arange(len(owners)), owners]
-    result: Ranks = (scores >= right[:, None]).sum(axis=1)
+    result: Ranks = (~(scores < right[:, None])).sum(axis=1)
     return result
 
 

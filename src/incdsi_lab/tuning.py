@@ -22,6 +22,7 @@ from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.progress import Progress
 from incdsi_lab.embedded import Embedded, Questions
+from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import Ranks, Standing, ranks_among
 from incdsi_lab.splits import Split
 from incdsi_lab.streams import Floats, Form, Newcomers, Places, State, add_all
@@ -209,13 +210,10 @@ def ranges_of(form: Form) -> dict[str, Range]:
 
 def _tried(rehearsal: Rehearsal, values: Mapping[str, float], beta: float, progress: Progress | None) -> Finished:
     begin = time.perf_counter()
-    old, new = (_mrr(ranks) for ranks in rehearsal.ranks(_hyperparameters(values, rehearsal.state.form), progress))
+    found = rehearsal.ranks(_hyperparameters(values, rehearsal.state.form), progress)
+    old, new = (float(reciprocal(ranks).mean()) for ranks in found)
     facts = {"old": old, "new": new, "seconds": time.perf_counter() - begin}
     return Finished(values=dict(values), target=f_beta(new, old, beta), facts=facts)
-
-
-def _mrr(ranks: Ranks) -> float:
-    return float(np.where(ranks <= 10, 1.0 / ranks, 0.0).mean())
 
 
 def _values(how: Hyperparameters) -> dict[str, float]:

@@ -41,6 +41,10 @@ class TestTies:
         scores = np.array([[1.0, 1.0, 0.5], [0.1, 0.2, 0.3], [0.0, 0.0, 0.0]], dtype=np.float32)
         np.testing.assert_array_equal(ranks(scores, np.array([0, 2, 1])), [2, 1, 3])
 
+    def test_what_cannot_be_compared_counts_against_it_too(self) -> None:
+        scores = np.array([[np.nan, np.nan, np.nan], [0.1, np.nan, 0.3]], dtype=np.float32)
+        np.testing.assert_array_equal(ranks(scores, np.array([1, 2])), [3, 2])
+
     @given(scored)
     @settings(max_examples=60, deadline=None)
     def test_ir_measures_sees_the_same_ranks(self, rows: list[tuple[list[float], int]]) -> None:

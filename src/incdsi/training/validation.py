@@ -12,16 +12,13 @@ DEPTH = 10
 
 
 def own_ranks(queries: Tensor, owners: Tensor, rows: Tensor, *, budget: int) -> Tensor:
-    """The rank, from 1, of each query's own document; of equal scores the earlier document comes first."""
-    positions = torch.arange(rows.shape[0], device=rows.device)
+    """The rank, from 1, of each query's own document; a tie, or a score that is NaN, counts against it."""
     size = block_size(rows.shape[0], budget)
     ranks = []
     for first in range(0, queries.shape[0], size):
         own = owners[first : first + size, None].to(rows.device)
         scores = queries[first : first + size].to(rows.device) @ rows.T
-        own_scores = scores.gather(1, own)
-        before = (scores > own_scores).sum(1) + ((scores == own_scores) & (positions < own)).sum(1)
-        ranks.append(before + 1)
+        ranks.append((~(scores < scores.gather(1, own))).sum(1))
     return torch.cat(ranks).cpu() if ranks else torch.zeros(0, dtype=torch.int64)
 
 

@@ -1,0 +1,33 @@
+"""Held-out quality: whose document is found, and no credit for what cannot be told apart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from incdsi.training.validation import own_ranks, quality, tally
+
+BUDGET = 2**20
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("rows", "ranks"),
+    [
+        ([[3.0], [2.0], [1.0]], [1, 2, 3]),
+        ([[1.0], [1.0], [0.0]], [2, 2, 3]),  # a tie counts against the right document
+        ([[0.0], [0.0], [0.0]], [3, 3, 3]),
+        ([[NAN], [NAN], [NAN]], [3, 3, 3]),  # so does what cannot be compared
+    ],
+)
+def test_the_rank_of_each_querys_own_document(rows: list[list[float]], ranks: list[int]) -> None:
+    queries, owners = torch.ones(3, 1), torch.arange(3)
+    assert own_ranks(queries, owners, torch.tensor(rows), budget=BUDGET).tolist() == ranks
+
+
+def test_quality_is_shares_of_the_queries() -> None:
+    found = quality(tally(torch.tensor([1, 2, 10, 11])))
+    assert found is not None
+    assert (found.hits1, found.hits5, found.hits10, found.queries) == (0.25, 0.5, 0.75, 4)
+    assert found.mrr10 == pytest.approx((1 + 1 / 2 + 1 / 10) / 4)
+    assert quality(tally(torch.zeros(0, dtype=torch.int64))) is None
