@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from benchmarks.machine import SHARED_DATA
 from incdsi.text.encoders import load_encoder
+from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.data import read_jsonl
-from incdsi_lab.embedded import SPANS, Questions, embed
+from incdsi_lab.embedded import SPANS, embed
 from incdsi_lab.embedded import Embedded as RealData
 
 __all__ = ["SPANS", "Questions", "RealData", "real_data"]

@@ -20,31 +20,12 @@ from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans, generate_all
 from incdsi.text.queries import drop_shared
+from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.collection import Collection, Part
 
 Floats = NDArray[np.float32]
 SPANS = 6  # a document: beyond its sentences, clauses repeat what they say and cost as much to encode
 CHUNK = 4096  # texts encoded before they are kept: what an interrupted run loses at most
-
-
-@dataclass(frozen=True, eq=False)
-class Questions:
-    """Query texts with the place of the document each should find, and their embeddings (n, h)."""
-
-    texts: list[str]
-    owners: NDArray[np.intp]
-    embeddings: Floats
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def where(self, chosen: NDArray[np.bool_]) -> Questions:
-        """Those that are chosen, (n,)."""
-        return self.at(np.flatnonzero(chosen))
-
-    def at(self, places: NDArray[np.intp]) -> Questions:
-        """Those in these places, in this order."""
-        return Questions([self.texts[i] for i in places], self.owners[places], self.embeddings[places])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,11 +60,12 @@ class Embedded:
 
     def part(self, split: Part) -> Questions:
         """The natural queries of one part."""
-        return self.queries.where(np.array([query.split == split for query in self.collection.queries], dtype=bool))
+        chosen = [place for place, query in enumerate(self.collection.queries) if query.split == split]
+        return self.queries.take(np.array(chosen, dtype=np.intp))
 
     def asked(self, query_ids: Sequence[str]) -> Questions:
         """The natural queries with these ids, in this order."""
-        return self.queries.at(np.array([self._query_places[id] for id in query_ids], dtype=np.intp))
+        return self.queries.take(np.array([self._query_places[id] for id in query_ids], dtype=np.intp))
 
     def places(self, document_ids: Sequence[str]) -> NDArray[np.intp]:
         """The places of these documents, in this order."""
@@ -132,11 +114,12 @@ def embed(
         collection=collection,
         encoder=encoder,
         embeddings=kept.encoded("documents", contents, of_documents),
-        queries=Questions(asked, collection.owners, kept.encoded("queries", asked, of_queries)),
-        spans=Questions(
+        queries=Questions.of(asked, collection.owners, kept.encoded("queries", asked, of_queries), generated=False),
+        spans=Questions.of(
             span_texts,
-            np.array([owner for _, owner in spans], dtype=np.intp),
+            np.array([owner for _, owner in spans], dtype=np.int64),
             kept.encoded("spans", span_texts, of_spans),
+            generated=True,
         ),
         seconds={**kept.seconds, "generate": generating},
     )

@@ -26,7 +26,8 @@ from incdsi.solver import Problem
 from incdsi.solver.active_set import NO_RIVAL
 from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
-from incdsi_lab.embedded import Embedded, Questions, grouped
+from incdsi_lab.baselines.protocol import Questions
+from incdsi_lab.embedded import Embedded, grouped
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.progress import Progress
-from incdsi_lab.embedded import Embedded, Questions
+from incdsi_lab.baselines.protocol import Questions
+from incdsi_lab.embedded import Embedded
 from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import Ranks, Standing, ranks_among
 from incdsi_lab.splits import Split

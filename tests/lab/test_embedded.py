@@ -61,7 +61,7 @@ def test_everything_is_embedded_in_its_place(collection: Collection, tmp_path: P
 def test_queries_are_found_by_id_and_by_document(collection: Collection, tmp_path: Path) -> None:
     found = embed(collection, HashEncoder(), cache=tmp_path / "cache")
     asked = found.asked(["test:3:5", "train:1:0"])
-    assert asked.texts == [samples.question(5, "test"), samples.question(0, "train")]
+    assert asked.texts == (samples.question(5, "test"), samples.question(0, "train"))
     np.testing.assert_array_equal(asked.owners, [5, 0])
     grouped = found.by_document([found.train, found.val])
     assert [len(rows) for rows in grouped] == [3] * samples.COUNT

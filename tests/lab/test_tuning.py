@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile, InvalidInput, MissingExtra
 from incdsi.hyperparameters import BOLD, SAFE
+from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.collection import Collection, Judged
-from incdsi_lab.embedded import Embedded, Questions
+from incdsi_lab.embedded import Embedded
 from incdsi_lab.ranking import ranks_among
 from incdsi_lab.splits import Split, split
 from incdsi_lab.streams import Form, Newcomers, State, add_all
@@ -21,7 +22,7 @@ from incdsi_lab.tuning import BETA, STARTS, Rehearsal, f_beta, ranges_of, tune
 
 H, DOCUMENTS = 16, 80
 RANGES = {"x": Range(low=0.0, high=1.0), "y": Range(low=1e-4, high=1.0, log=True)}
-NOTHING = Questions([], np.empty(0, dtype=np.intp), np.empty((0, H), dtype=np.float32))
+NOTHING = Questions.of([], np.empty(0, dtype=np.int64), np.empty((0, H), dtype=np.float32), generated=True)
 
 
 class FakeEncoder:
@@ -55,7 +56,9 @@ def embedded() -> Embedded:
         collection=collection,
         encoder=FakeEncoder(),
         embeddings=near(draw, centres, 0.35),
-        queries=Questions([q.text for q in queries], collection.owners, near(draw, np.tile(centres, (5, 1)), 0.2)),
+        queries=Questions.of(
+            [q.text for q in queries], collection.owners, near(draw, np.tile(centres, (5, 1)), 0.2), generated=False
+        ),
         spans=NOTHING,
         seconds={},
     )

@@ -33,6 +33,12 @@ class Questions:
                 f"{len(self.owners)}, {len(self.embeddings)} and {len(self.generated)}"
             )
 
+    @classmethod
+    def of(cls, texts: Sequence[str], owners: Positions, embeddings: Floats, *, generated: bool) -> Questions:
+        """Those that are all generated, or all natural."""
+        marks = np.full(len(texts), generated)
+        return cls(texts=tuple(texts), owners=owners, embeddings=embeddings, generated=marks)
+
     def __len__(self) -> int:
         return len(self.texts)
 

@@ -39,12 +39,8 @@ def tasks(study: Study) -> list[Task]:
 def with_beginnings(study: Study) -> Part:
     """The new documents with their first words as one more query each."""
     texts = tuple(" ".join(document.content.split()[:WORDS]) for document in study.new.documents)
-    beginnings = Questions(
-        texts=texts,
-        owners=np.arange(len(texts)),
-        embeddings=study.data.encoder.encode(texts),
-        generated=np.ones(len(texts), dtype=bool),
-    )
+    embeddings = study.data.encoder.encode(texts)
+    beginnings = Questions.of(texts, np.arange(len(texts)), embeddings, generated=True)
     return replace(study.new, queries=joined([study.new.queries, beginnings]))
 
 

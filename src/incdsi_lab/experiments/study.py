@@ -120,15 +120,15 @@ class Study:
 
     @cached_property
     def _learn(self) -> Questions:
-        return joined([_marked(self.data.asked(self.split.train), False), _marked(self.data.spans, True)])
+        return joined([self.data.asked(self.split.train), self.data.spans])
 
     @cached_property
     def _choose(self) -> Questions:
-        return _marked(self.data.asked(self.split.val), False)
+        return self.data.asked(self.split.val)
 
     @cached_property
     def _test(self) -> Questions:
-        return _marked(self.data.asked(self.split.test), False)
+        return self.data.asked(self.split.test)
 
     def _owned(self, questions: Questions, places: Places) -> Questions:
         return questions.among(moved_to(places, len(self.data.documents)))
@@ -226,12 +226,3 @@ class Study:
 
     def all_pieces(self, names: Sequence[str]) -> list[dict[str, Any]]:
         return [self.pieces[name] for name in names]
-
-
-def _marked(questions: kept.Questions, generated: bool) -> Questions:
-    return Questions(
-        texts=tuple(questions.texts),
-        owners=questions.owners.astype(np.int64),
-        embeddings=questions.embeddings,
-        generated=np.full(len(questions), generated),
-    )
