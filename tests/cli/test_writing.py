@@ -141,7 +141,7 @@ def test_a_line_of_ten_megabytes_is_a_document_like_others(run: Run, encoder: st
 def test_another_encoder_and_another_folder_are_refused(run: Run, shop: Path, encoder: str) -> None:
     Path("busy").mkdir()
     Path("busy/file").touch()
-    assert "found something there" in run("add", "docs.jsonl", "-i", "busy", "--encoder", encoder, code=1).stderr
+    assert "busy is not an empty folder" in run("add", "docs.jsonl", "-i", "busy", "--encoder", encoder, code=1).stderr
     assert "expected a model" in run("add", "docs.jsonl", "-i", "new", "--encoder", "busy", code=1).stderr
     assert not Path("new").exists()
 
@@ -242,7 +242,7 @@ def test_a_taught_query_finds_its_document(run: Run, shop: Path) -> None:
     hits = json.loads(run("search", "word query", "--mode", "learned", "--json").stdout)["hits"]
     assert hits[0]["id"] == "mountain"
     assert json.loads(run("teach", "dry feet", "boots", "--json").stdout)["id"] == "boots"
-    assert "found none" in run("teach", "x", "ghost", code=1).stderr
+    assert "no document 'ghost'" in run("teach", "x", "ghost", code=1).stderr
     assert "at least one character" in run("teach", " ", "boots", code=1).stderr
 
 

@@ -33,7 +33,7 @@ def test_a_second_writer_is_refused_with_the_pid_of_the_first(tmp_path: Path) ->
             lambda: index.teach("boots", "held"),
             lambda: index.compact(),
         ):
-            with pytest.raises(IndexLocked, match=f"process {holder.pid} writing"):
+            with pytest.raises(IndexLocked, match=f"process {holder.pid} is writing"):
                 change()
         assert ids(index, "boots") == ["held"]
         assert holder.stdin is not None

@@ -581,7 +581,7 @@ def test_a_backup_is_the_index_of_that_moment(index: Index, tmp_path: Path, reop
     restored.delete("d3")
     assert answers(restored) == answers(index)
     assert restored.verify() == []
-    with pytest.raises(InvalidInput, match="found one"):
+    with pytest.raises(InvalidInput, match="already holds an index"):
         index.backup(tmp_path / "backup")
 
 

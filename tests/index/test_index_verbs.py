@@ -66,16 +66,16 @@ def test_an_index_begins_empty_and_the_first_add_works(index: Index) -> None:
 
 
 def test_create_refuses_a_folder_with_something_in_it(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="found one; open it"):
+    with pytest.raises(InvalidInput, match="already holds an index; open it"):
         Index.create(tmp_path / "shop", TOY)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("mine")
-    with pytest.raises(InvalidInput, match="found something there"):
+    with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty one"):
         Index.create(tmp_path / "other", TOY)
 
 
 def test_open_refuses_a_folder_without_an_index(tmp_path: Path) -> None:
-    with pytest.raises(IndexNotFound, match=r"found no store\.db"):
+    with pytest.raises(IndexNotFound, match=r"it has no store\.db"):
         Index.open(tmp_path, TOY)
 
 
@@ -243,7 +243,7 @@ def test_a_whole_batch_is_there_or_nothing_of_it(
 
     def full(transaction: Transaction, record: Record) -> int:
         if record.document.id == "d9":
-            raise DiskFull("expected room, found none")
+            raise DiskFull("the disk is full")
         return insert(transaction, record)
 
     with monkeypatch.context() as patched:

@@ -217,7 +217,7 @@ def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_amended(
     http: httpx2.Client, index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
-        raise DiskFull("expected room, found none")
+        raise DiskFull("the disk is full")
 
     monkeypatch.setattr(index, "amend_answer", full)
     for _ in range(2):
@@ -283,7 +283,7 @@ def test_a_batch_that_does_not_fit_is_not_kept_in_part(
         nonlocal count
         count += 1
         if count > 200:
-            raise DiskFull("expected room to write, found the disk full")
+            raise DiskFull("the disk is full")
         return insert(transaction, record)
 
     with monkeypatch.context() as patched:

@@ -71,7 +71,7 @@ def test_closing_in_a_child_is_nothing_to_the_parent(store: Store) -> None:
     assert {file.name: file.stat().st_ino for file in store.path.iterdir()} == files
     expected |= fill(store, "c")
     assert contents(store) == expected
-    with pytest.raises(InvalidInput, match="found another inside it"), store.transaction(), store.transaction():
+    with pytest.raises(InvalidInput, match="a transaction is already open"), store.transaction(), store.transaction():
         pass
     store.close()
     with Store.open(store.path, writer=True) as again:

@@ -181,9 +181,9 @@ def test_a_backup_is_one_moment_of_the_store_with_its_model(store: Store, tmp_pa
 def test_backup_and_restore_never_overwrite(store: Store, tmp_path: Path) -> None:
     fill(store, 1)
     store.backup(tmp_path / "backup")
-    with pytest.raises(InvalidInput, match="found one"):
+    with pytest.raises(InvalidInput, match="already holds an index"):
         store.backup(tmp_path / "backup")
-    with pytest.raises(InvalidInput, match="found one"):
+    with pytest.raises(InvalidInput, match="already holds an index"):
         Store.restore(tmp_path / "backup", store.path)
     with pytest.raises(IndexNotFound, match="nowhere"):
         Store.restore(tmp_path / "nowhere", tmp_path / "again")

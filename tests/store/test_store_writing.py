@@ -156,7 +156,10 @@ def bad(**changes: object) -> Record:
         (bad(vector=np.ones(4)), "float32"),
         (bad(anchor=np.ones(5, np.float32)), "one length"),
         (bad(queries=(StoredQuery(text="q", embedding=np.ones(3, np.float32)),)), "one length"),
-        (bad(queries=(StoredQuery(text="q", embedding=np.ones(4, np.float32), own_score=np.inf),)), "finite own"),
+        (
+            bad(queries=(StoredQuery(text="q", embedding=np.ones(4, np.float32), own_score=np.inf),)),
+            "own scores must be finite",
+        ),
         (bad(queries=(StoredQuery(text="q", embedding=np.ones(4)),)), "float32 query"),
         (bad(document=Document(id="x", text="\ud800")), "surrogate"),
     ],
@@ -243,7 +246,7 @@ sys.exit(0 if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGK
 def test_wrong_use_gets_a_sentence(store: Store, tmp_path: Path) -> None:
     with pytest.raises(IndexNotFound, match=r"no store\.db"):
         Store.open(tmp_path / "nowhere", writer=False)
-    with pytest.raises(InvalidInput, match="found one"):
+    with pytest.raises(InvalidInput, match="already holds an index"):
         Store.create(store.path, {})
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
@@ -253,9 +256,9 @@ def test_wrong_use_gets_a_sentence(store: Store, tmp_path: Path) -> None:
     with reader, pytest.raises(InvalidInput, match="reading only"), reader.transaction():
         pass
     with store.transaction() as tx:
-        with pytest.raises(InvalidInput, match="one transaction at a time"), store.transaction():
+        with pytest.raises(InvalidInput, match="a transaction is already open"), store.transaction():
             pass
-        with pytest.raises(InvalidInput, match="end it first"):
+        with pytest.raises(InvalidInput, match="end it before closing the store"):
             store.close()
         with pytest.raises(InvalidInput, match="record of document 'a'"):
             tx.replace("a", sample("b"))
@@ -368,7 +371,7 @@ def test_a_creation_killed_in_an_empty_folder_is_whole_or_made_anew(tmp_path: Pa
             Store.open(tmp_path, writer=False)
         Store.create(tmp_path, {"made": 2}, prepare=with_model).close()
     else:
-        with pytest.raises(InvalidInput, match="found one; open it"):
+        with pytest.raises(InvalidInput, match="already holds an index; open it"):
             Store.create(tmp_path, {})
     with Store.open(tmp_path, writer=True) as store:
         assert (store.setting("made"), store.verify()) == (1 if moved == 3 else 2, [])

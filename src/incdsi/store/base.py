@@ -109,7 +109,7 @@ class _Checked(Mapping[str, NDArray[Any]]):
         array = self._arrays[name]
         if name in self._unproved:
             if _digest(array) != self._unproved[name]:
-                raise CorruptStore(f"{self._file}: expected array {name!r} to have its checksum, found another")
+                raise CorruptStore(f"{self._file}: array {name!r} does not match its checksum")
             del self._unproved[name]
         return array
 
@@ -162,18 +162,18 @@ def _read_header(file: Path, identity: Identity) -> dict[str, Any]:
     with file.open("rb") as stream:
         fixed = stream.read(_FIXED)
         if len(fixed) != _FIXED or fixed[:8] != MAGIC:
-            raise ValueError("expected the header of a base")
+            raise ValueError("not a base file")
         length = int.from_bytes(fixed[8:16], "little")
         size = os.fstat(stream.fileno()).st_size
         packed = stream.read(length) if length <= size else b""
         if hashlib.sha256(packed).digest() != fixed[16:]:
-            raise ValueError("expected the header to have its checksum, found another")
+            raise ValueError("the header does not match its checksum")
         header: dict[str, Any] = json.loads(packed)
     start = _aligned(_FIXED + length)
     if size != start + header["length"]:
         raise ValueError(f"expected {start + header['length']} bytes, found {size}")
     if Identity(header["store"], header["generation"], header["sequence"]) != identity:
-        raise ValueError("expected the base that the store committed, found another")
+        raise ValueError("not the base that the store committed")
     for entry in header["arrays"].values():
         entry["offset"] += start
     return header

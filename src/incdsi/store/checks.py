@@ -58,7 +58,7 @@ def _records(connection: apsw.Connection, file: Path, dimension: int | None) -> 
         expected = _checksums(columns, record)
         for part, wanted, found in zip(PARTS, expected, (text, inputs, solution), strict=True):
             if wanted != found:
-                yield f"{name}: expected the {part} to have its checksum, found another"
+                yield f"{name}: the {part} does not match its checksum"
 
 
 def _arrays(columns: Sequence[Any], dimension: int) -> Iterator[str]:
@@ -67,9 +67,9 @@ def _arrays(columns: Sequence[Any], dimension: int) -> Iterator[str]:
         yield f"expected vectors of length {dimension}, found {len(vector) / 4:g} and {len(anchor) / 4:g}"
     for blob in (anchor, embeddings, vector):
         if not np.isfinite(np.frombuffer(blob, dtype=FLOAT32)).all():
-            yield "expected finite vectors, found NaN or infinity"
+            yield "a vector holds NaN or infinity"
     if not np.isfinite(np.frombuffer(scores, dtype=FLOAT64)).all():
-        yield "expected finite own scores, found NaN or infinity"
+        yield "an own score is NaN or infinity"
 
 
 def _checksums(columns: Sequence[Any], record: Record) -> tuple[int, int, int]:
@@ -93,15 +93,15 @@ def _sequences(connection: apsw.Connection, sequence: int, purged: int) -> Itera
         )
     )
     for (row,) in connection.execute("SELECT row FROM tombstones JOIN documents USING (row)"):
-        yield f"row {row}: expected a document or a tombstone, found both"
+        yield f"row {row}: it has both a document and a tombstone"
     for (found,) in connection.execute("SELECT sequence FROM tombstones JOIN documents USING (sequence)"):
-        yield f"sequence {found}: expected one change, found two"
+        yield f"sequence {found}: two changes have it"
     highest = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'documents'").get
     for (row,) in connection.execute(
         "SELECT row FROM documents WHERE row > ?1 UNION ALL SELECT row FROM tombstones WHERE row > ?1",
         (highest,),
     ):
-        yield f"row {row}: expected rows up to {highest}, the last one given out"
+        yield f"row {row}: beyond row {highest}, the last one given out"
 
 
 def _metadata(connection: apsw.Connection) -> Iterator[str]:
@@ -110,10 +110,10 @@ def _metadata(connection: apsw.Connection) -> Iterator[str]:
         try:
             from_json |= {(row, *entry) for entry in _entries(metadata)}
         except (ValueError, TypeError, AttributeError) as error:
-            yield f"row {row}: expected metadata as a JSON object, found another ({error})"
+            yield f"row {row}: metadata is not a JSON object ({error})"
     indexed = set(connection.execute("SELECT row, field, kind, value FROM metadata"))
     for row, field, *_ in sorted(from_json ^ indexed, key=repr):
-        yield f"row {row}: expected metadata {field!r} to be indexed as it is stored, found a difference"
+        yield f"row {row}: metadata {field!r} is not indexed as it is stored"
 
 
 def _entries(metadata: str) -> tuple[tuple[Any, ...], ...]:
@@ -122,7 +122,7 @@ def _entries(metadata: str) -> tuple[tuple[Any, ...], ...]:
 
 def _base(folder: Path, identity: Identity, sequence: int) -> Iterator[str]:
     if identity.sequence > sequence:
-        yield f"expected a base no newer than sequence {sequence}, found {identity.sequence}"
+        yield f"the base is of sequence {identity.sequence}, newer than the store's {sequence}"
     try:
         read_base_file(folder, identity, full=True)
     except FileNotFoundError:

@@ -63,7 +63,7 @@ def solution_columns(
     """What solving decided: vector, preserved, own_scores, and a checksum that covers the links too."""
     scores = np.asarray(own_scores, dtype=FLOAT64)
     if not np.isfinite(scores).all():
-        raise InvalidInput(f"{name}: expected finite own scores, found {scores.tolist()}")
+        raise InvalidInput(f"{name}: own scores must be finite, found {scores.tolist()}")
     parts = (_vector_bytes(vector, f"{name}: vector"), bytes(map(bool, preserved)), scores.tobytes())
     return (*parts, checksum(*parts, np.asarray(links, dtype="<i8").tobytes()))
 
@@ -123,7 +123,7 @@ def dump_json(value: JSON, name: str) -> str:
     try:
         dumped = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name}: expected a value that JSON can hold, found {value!r} ({error})") from None
+        raise InvalidInput(f"{name}: {value!r} cannot be stored as JSON ({error})") from None
     utf8(dumped, name)
     return dumped
 

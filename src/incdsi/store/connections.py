@@ -34,13 +34,12 @@ def clear_errors(file: Path) -> Iterator[None]:
         raise corrupt(file, str(error)) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexLocked(
-            f"expected {file} to be free within {BUSY_MILLISECONDS // 1000} s, found it in use by another "
-            f"process; try again"
+            f"{file} was in use by another process for more than {BUSY_MILLISECONDS // 1000} s; try again"
         ) from error
     except apsw.ReadOnlyError as error:
         raise ReadOnlyIndex(f"{file} is read-only; open the index for reading, or move it elsewhere") from error
     except apsw.TooBigError as error:
-        raise InvalidInput("expected a document of less than a gigabyte, found a larger one; split it") from error
+        raise InvalidInput("the document is larger than a gigabyte; split it") from error
     except apsw.FullError as error:
         raise disk_full(file) from error
     except (apsw.IOError, apsw.CantOpenError) as error:
@@ -65,7 +64,7 @@ def whole_or_nothing(connection: apsw.Connection) -> Iterator[None]:
 
 def corrupt(file: Path, reason: str) -> CorruptStore:
     """The error that names the damaged file and the way back."""
-    return CorruptStore(f"expected a sound store in {file}, found: {reason}; restore a backup with `incdsi restore`")
+    return CorruptStore(f"{file} is damaged: {reason}; restore a backup with `incdsi restore`")
 
 
 def open_writer(file: Path, *, create: bool = False) -> apsw.Connection:
@@ -76,9 +75,7 @@ def open_writer(file: Path, *, create: bool = False) -> apsw.Connection:
     if create:
         connection.pragma("page_size", PAGE_BYTES)
     if connection.pragma("journal_mode", "wal") != "wal":
-        raise InvalidInput(
-            f"expected {file} on a disk with locks and shared memory, found one without; use a local disk"
-        )
+        raise InvalidInput(f"{file} is on a disk without locks or shared memory; use a local disk")
     connection.pragma("synchronous", "full")
     connection.pragma("fullfsync", True)  # where fsync alone does not reach the disk (macOS)
     connection.pragma("checkpoint_fullfsync", True)
@@ -171,8 +168,8 @@ class Readers:
                 if not self._sealed:
                     raise
                 raise InvalidInput(
-                    f"expected {self._file} to be at rest or its folder writable, found changes in {self._wal.name} "
-                    f"that cannot be read without writing; copy the folder to a place that can be written"
+                    f"the changes in {self._wal} can only be read where the folder is writable; "
+                    f"copy the folder to a place that can be written"
                 ) from error
 
     def give(self, reader: Reader) -> None:
@@ -213,12 +210,9 @@ class Readers:
     def require_usable(self) -> None:
         """Refuses a closed store, and one that was opened before a fork."""
         if self._closed:
-            raise InvalidInput(f"expected an open store, found {self._file.parent} closed; open it again")
+            raise InvalidInput(f"{self._file.parent} is closed; open it again")
         if self.foreign():
-            raise InvalidInput(
-                f"expected {self._file.parent} to be opened by this process, found it opened before a fork; "
-                f"open it again in each process"
-            )
+            raise InvalidInput(f"{self._file.parent} was opened before a fork; open it again in each process")
 
     def foreign(self) -> bool:
         """Whether this process is a forked child of the one that opened the store."""
@@ -251,7 +245,7 @@ def _is_full(file: Path) -> bool:
 def disk_full(file: Path) -> DiskFull:
     """The error that says what was not kept and what to do."""
     return DiskFull(
-        f"expected room to write {file}, found the disk full; nothing of this change was kept, "
+        f"the disk is full, so {file} could not be written and nothing of this change was kept; "
         f"free some space and try again"
     )
 

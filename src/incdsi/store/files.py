@@ -26,9 +26,9 @@ IGNORED = {"lost+found"}  # all that a new file system holds
 def require_vacant(path: Path) -> None:
     """Refuses a path where something is already; an empty folder is vacant, and so is a new file system."""
     if (path / STORE).exists():
-        raise InvalidInput(f"expected no index in {path}, found one; open it, or choose another folder")
+        raise InvalidInput(f"{path} already holds an index; open it, or choose another folder")
     if path.is_symlink() or (path.exists() and not (path.is_dir() and _names(path) <= IGNORED)):
-        raise InvalidInput(f"expected {path} to be new or an empty folder, found something there; choose another")
+        raise InvalidInput(f"{path} is not an empty folder; choose a new or an empty one")
 
 
 @contextlib.contextmanager

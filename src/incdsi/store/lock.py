@@ -26,8 +26,7 @@ class WriterLock:
             holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
             self.drop()
             raise IndexLocked(
-                f"expected to be the only writer of {folder}, found process {holder} writing; "
-                f"wait for it, stop it, or open the index for reading"
+                f"process {holder} is writing to {folder}; wait for it, stop it, or open the index for reading"
             ) from None
         # A full or failing disk may refuse even this; the lock itself needs no bytes.
         with contextlib.suppress(OSError):

@@ -54,7 +54,7 @@ def select_rows(connection: apsw.Connection, columns: str, rows: Iterable[int]) 
     }
     missing = [row for row in wanted if row not in found]
     if missing:
-        raise UnknownDocument(f"expected documents in all rows, found none in {missing[:5]}; deleted meanwhile?")
+        raise UnknownDocument(f"no documents in rows {missing[:5]}; they may have been deleted")
     return [tuple(found[row]) for row in wanted]
 
 

@@ -99,13 +99,11 @@ def format_version(migrations: Sequence[Migration] = MIGRATIONS) -> int:
 def check_format(connection: apsw.Connection, file: Path, migrations: Sequence[Migration] = MIGRATIONS) -> int:
     """The version found in the file; refuses other programs' databases and newer formats."""
     if connection.pragma("application_id") != APPLICATION_ID:
-        raise corrupt(file, "a database of another program")
+        raise corrupt(file, "it belongs to another program")
     found = int(connection.pragma("user_version"))
     known = format_version(migrations)
     if found > known:
-        raise UnsupportedFormat(
-            f"expected a store of format {known} or older in {file}, found format {found}; upgrade incdsi"
-        )
+        raise UnsupportedFormat(f"{file} has format {found}, and this incdsi reads up to {known}; upgrade incdsi")
     return found
 
 

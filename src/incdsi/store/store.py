@@ -82,7 +82,7 @@ class Store:
         """Opens a store; raises IndexNotFound, IndexLocked, UnsupportedFormat or CorruptStore."""
         folder = Path(path)
         if not (folder / STORE).is_file():
-            raise IndexNotFound(f"expected an index in {folder}, found no {STORE} there; create one or check the path")
+            raise IndexNotFound(f"no index in {folder}: it has no {STORE}; create one or check the path")
         return cls(folder, writer=writer)
 
     @classmethod
@@ -106,7 +106,7 @@ class Store:
             if problems:
                 first = problems[0].replace(str(folder), str(backup))
                 raise CorruptStore(
-                    f"expected a sound backup in {backup}, found {len(problems)} problems, "
+                    f"the backup in {backup} is damaged: {len(problems)} problems, "
                     f"the first: {first}; use another backup"
                 )
 
@@ -119,7 +119,7 @@ class Store:
         if self._readers.foreign():
             return
         if self._owner == threading.get_ident():
-            raise InvalidInput("expected no open transaction when closing, found one; end it first")
+            raise InvalidInput("a transaction is still open; end it before closing the store")
         with self._polling:
             watch, self._watch = self._watch, None
         if watch is not None:
@@ -366,7 +366,7 @@ class Store:
             remove_bases(self.path, keep=None if current is None else generation)
         elif found < format_version():
             raise UnsupportedFormat(
-                f"expected a store of format {format_version()} in {self._file}, found format {found}; "
+                f"{self._file} has format {found}, older than {format_version()}; "
                 f"open it once for writing to bring it up to date"
             )
         self._watch = self._readers.take()
@@ -376,12 +376,12 @@ class Store:
     def _writing(self) -> Iterator[apsw.Connection]:
         self._readers.require_usable()
         if self._lock is None:
-            raise InvalidInput(f"expected {self.path} to be open for writing, found it open for reading only")
+            raise InvalidInput(f"{self.path} is open for reading only; open it for writing")
         if self._owner == threading.get_ident():
-            raise InvalidInput("expected one transaction at a time, found another inside it; end the first")
+            raise InvalidInput("a transaction is already open in this thread; end it first")
         with self._mutex:
             if self._connection is None:
-                raise InvalidInput(f"expected an open store, found {self.path} closed; open it again")
+                raise InvalidInput(f"{self.path} is closed; open it again")
             self._owner = threading.get_ident()
             try:
                 yield self._connection
@@ -402,5 +402,5 @@ class Store:
     def _known_row(self, connection: apsw.Connection, id: str) -> int:
         row = find_row(connection, id)
         if row is None:
-            raise UnknownDocument(f"expected a document {id!r} in {self.path}, found none; check the id or add it")
+            raise UnknownDocument(f"no document {id!r} in {self.path}; check the id or add it")
         return row

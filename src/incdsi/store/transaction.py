@@ -40,9 +40,7 @@ class Transaction:
         columns = encode(record)
         with self._change() as execute:
             if find_row(self._connection, record.document.id) is not None:
-                raise DuplicateDocument(
-                    f"expected a new id, found {record.document.id!r} in the store; update it instead"
-                )
+                raise DuplicateDocument(f"document {record.document.id!r} is already in the store; update it instead")
             row: int = execute(
                 "INSERT INTO documents (sequence, id, title, text, metadata, checksum) "
                 "VALUES (?, ?, ?, ?, ?, ?) RETURNING row",
@@ -108,7 +106,7 @@ class Transaction:
     def finish(self) -> None:
         """Writes the counters; the last statements before the commit."""
         if not self._intact:
-            raise InvalidInput("expected every change to succeed, found one that failed; nothing was kept")
+            raise InvalidInput("a change in this transaction failed, so nothing was kept")
         if self._connection.execute("SELECT NOT EXISTS (SELECT 1 FROM documents)").get:
             self._dimension = None
         elif self._mixed:
@@ -129,9 +127,9 @@ class Transaction:
     @contextlib.contextmanager
     def _attempt(self) -> Iterator[None]:
         if not self._usable:
-            raise InvalidInput("expected an open transaction, found one that ended; begin another")
+            raise InvalidInput("this transaction has ended; begin another")
         if not self._intact:  # SQLite may have undone it already: what follows would be on its own
-            raise InvalidInput("expected every change to succeed, found one that failed; end the transaction")
+            raise InvalidInput("a change in this transaction failed; end the transaction")
         with clear_errors(self._file):
             try:
                 yield
@@ -156,7 +154,7 @@ class Transaction:
     def _known(self, id: str) -> int:
         row = find_row(self._connection, id)
         if row is None:
-            raise UnknownDocument(f"expected a document {id!r} in the store, found none; add it first")
+            raise UnknownDocument(f"no document {id!r} in the store; add it first")
         return row
 
     def _require_match(self, row: int, *, dimension: int, counts: tuple[int, int]) -> None:
@@ -164,7 +162,7 @@ class Transaction:
             "SELECT length(generated), length(anchor) / 4 FROM inputs WHERE row = ?", (row,)
         ).get
         if found is None:
-            raise UnknownDocument(f"expected a document in row {row}, found none; it may have been deleted")
+            raise UnknownDocument(f"no document in row {row}; it may have been deleted")
         if (*counts, dimension) != (found[0], found[0], found[1]):
             raise InvalidInput(
                 f"row {row}: expected {found[0]} flags, {found[0]} own scores and a vector of length "

@@ -61,8 +61,8 @@ def purge(connection: apsw.Connection, folder: Path) -> None:
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
     if busy:
         raise IndexLocked(
-            f"expected readers of {folder} to finish their reads, found one that did not; what was deleted "
-            f"may still be in {STORE}-wal: compact again later"
+            f"a reader of {folder} did not finish in time, so what was deleted may still be in {STORE}-wal; "
+            f"compact again later"
         )
     # Else a power cut would bring back a full log and an old base, with what was deleted.
     fsync(folder / WAL)
@@ -103,7 +103,7 @@ def copy_store(readers: Readers, folder: Path, target: Path, progress: Progress 
 def restoring(backup: Path, path: Path, progress: Progress | None) -> Iterator[Path]:
     """A copy of a backup that becomes `path` when the block ends well; no base of old fits it."""
     if not (backup / STORE).is_file():
-        raise IndexNotFound(f"expected a backup in {backup}, found no {STORE}; name the folder that `backup` made")
+        raise IndexNotFound(f"no backup in {backup}: it has no {STORE}; name the folder that `backup` made")
     with clear_errors(path / STORE), staged(path) as folder:
         readers = Readers(backup / STORE)
         try:
