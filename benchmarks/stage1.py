@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from benchmarks.machine import machine, peak_mb, write
 from benchmarks.real import Questions, RealData, real_data
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
-from incdsi.rows import LocalRows
-from incdsi.solver import Newcomer, solve_many
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.queries import drop_shared
 from incdsi.training.artefact import TrainedModel
@@ -35,9 +33,9 @@ from incdsi.training.settings import FinetuneSettings, FrozenSettings, Start
 from incdsi.training.stage1 import train
 from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import ranks_among
+from incdsi_lab.streams import Newcomers, State, add_all
 
 Floats = NDArray[np.float32]
-BATCH = 128
 EPOCHS_OF_FINETUNING = 3  # what half an hour on two cores allows
 
 
@@ -72,24 +70,12 @@ def mean_queries(data: RealData) -> Outcome:
 
 def solved(data: RealData, how: Hyperparameters) -> Outcome:
     """All rows one after another in random order, from nothing, in the general form."""
-    questions = data.by_document([data.train, data.spans])
-    order = np.random.default_rng(0).permutation(len(questions))
-    rows = LocalRows(data.encoder.dimension)
+    order = np.random.default_rng(0).permutation(len(data.documents))
+    documents = Newcomers.of(data, order, [data.train, data.spans])
+    state = add_all(State.empty(data.encoder.dimension, "general"), documents, hyperparameters=how).state
     vectors = np.empty_like(data.embeddings)
-    for start in range(0, len(order), BATCH):
-        batch = order[start : start + BATCH]
-        best, _ = rows.best(np.concatenate([questions[i] for i in batch]))
-        rivals = np.split(best, np.cumsum([len(questions[i]) for i in batch])[:-1])
-        newcomers = [
-            Newcomer(questions[i].astype(np.float64), rival, how.anchor_scale * data.embeddings[i].astype(np.float64))
-            for i, rival in zip(batch, rivals, strict=True)
-        ]
-        ceilings = rows.under(how.margins.preserve)
-        placements = solve_many(newcomers, ceilings, margins=how.margins, weights=how.weights)
-        kept = [questions[i][p.preserved] for i, p in zip(batch, placements, strict=True)]
-        rows.append_many([p.vector for p in placements], kept)
-        vectors[batch] = [p.vector for p in placements]
-    return Outcome(vectors, data.val.embeddings, data.test.embeddings, f"{len(rows.under(0.0)):,} preserve rows")
+    vectors[order] = state.vectors
+    return Outcome(vectors, data.val.embeddings, data.test.embeddings, f"{len(state.rows):,} preserve rows")
 
 
 def frozen(data: RealData, start: Start = "text") -> Outcome:

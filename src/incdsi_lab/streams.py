@@ -19,7 +19,7 @@ from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Draft
 from incdsi.index.live import Live, preserve_mean, preserve_won
 from incdsi.index.placement import BATCH, place
-from incdsi.index.settings import Settings
+from incdsi.index.settings import Method, Settings
 from incdsi.progress import Progress, Stopwatch
 from incdsi.rows import LocalRows
 from incdsi.solver import Problem
@@ -31,7 +31,7 @@ from incdsi_lab.embedded import Embedded, grouped
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]
-Form = Literal["paper", "general"]
+Form = Method  # of an index: what is won and what is preserved
 Solver = Literal["ours", "lbfgs", "lbfgs-plain"]
 NAMELESS = Document(id="-", text="")  # streams know documents by their places
 T = TypeVar("T", bound=np.generic)
