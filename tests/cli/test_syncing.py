@@ -72,7 +72,7 @@ def test_other_documents_are_left_alone(run: Run, notes: Path, shop: Path) -> No
 def test_an_id_from_elsewhere_is_refused_and_a_prefix_keeps_both(run: Run, notes: Path, shop: Path) -> None:
     run("add", write("mine.jsonl", [{"id": "a.txt", "text": "mine"}]))
     said = run("sync", "notes", code=1).stderr
-    assert "found 1 document from elsewhere, 'a.txt' first" in said
+    assert "1 document with the same id came from elsewhere than notes, 'a.txt' first" in said
     assert synced(run, "--prefix", "notes/")["added"] == ["notes/a.txt", "notes/deep/b.md"]
     assert synced(run, "--prefix", "notes/")["unchanged"] == 2
     assert json.loads(run("get", "a.txt", "--json").stdout)["text"] == "mine"
@@ -92,5 +92,5 @@ def test_a_folder_without_text_empties_nothing(run: Run, notes: Path, shop: Path
     (notes / "a.txt").unlink()
     (notes / "deep/b.md").unlink()
     assert "no documents found" in run("sync", "notes", code=1).stderr
-    assert "expected a folder" in run("sync", "docs.jsonl", code=1).stderr
+    assert "docs.jsonl is not a folder" in run("sync", "docs.jsonl", code=1).stderr
     assert len(run("export").stdout.splitlines()) == 5

@@ -62,7 +62,7 @@ def test_queries_of_a_file_come_to_their_documents(run: Run, encoder: str) -> No
     stray = write("stray.jsonl", [{"text": "dry feet", "document_id": "ghost"}])
     more = write("more.jsonl", [{"id": "new", "text": "word"}])
     said = run("add", more, "--queries", stray, code=1).stderr
-    assert "stray.jsonl: expected queries of documents in the same source, found some for 'ghost'" in said
+    assert "stray.jsonl: has queries for 'ghost', which is not in the same source" in said
     assert "new" not in ids(run)
 
 
@@ -92,18 +92,18 @@ def test_every_bad_line_is_named_and_skip_bad_takes_the_rest(run: Run, shop: Pat
     mixed = write("mixed.jsonl", ["no json\n", {"id": "new", "text": "word"}, {"text": "x"}, DOCUMENTS[0]])
     refused = run("add", mixed, code=1).stderr.splitlines()
     assert [line.split(": ")[0] for line in refused[:2]] == ["mixed.jsonl:1", "mixed.jsonl:3"]
-    assert refused[-1] == "nothing was written; mend this, or leave it out with --skip-bad"
+    assert refused[-1] == "nothing was written; fix this, or leave it out with --skip-bad"
     assert ids(run) == {"boots", "sea", "mountain"}
     told = json.loads(run("add", mixed, "--skip-bad", "--json").stdout)
     assert told["added"] == 1
     assert [sentence.split(": ")[0] for sentence in told["skipped"][:2]] == ["mixed.jsonl:1", "mixed.jsonl:3"]
-    assert told["skipped"][2].startswith("expected a new id, found 'boots'")
+    assert told["skipped"][2].startswith("document 'boots' is already in the index")
     assert "new" in ids(run)
 
 
 def test_only_bad_lines_are_refused_even_with_skip_bad(run: Run, encoder: str) -> None:
     said = run("add", write("bad.jsonl", ["x\n"]), "--encoder", encoder, "--skip-bad", code=1).stderr
-    assert said.startswith("expected at least one good document, found none\nbad.jsonl:1: ")
+    assert said.startswith("no good documents found\nbad.jsonl:1: ")
     assert not Path("shop").exists()
 
 
@@ -115,7 +115,7 @@ def test_many_bad_lines_are_counted(run: Run, encoder: str) -> None:
 
 def test_ids_that_are_there_are_all_refused(run: Run, shop: Path) -> None:
     said = run("add", "docs.jsonl", code=1).stderr
-    assert [line for line in said.splitlines() if "found 'sea' in the index" in line]
+    assert [line for line in said.splitlines() if "document 'sea' is already in the index" in line]
     assert said.count("in the index; update or upsert it instead") == 3
 
 
@@ -197,7 +197,7 @@ def test_update_replaces_text_and_keeps_queries(run: Run, shop: Path) -> None:
 
 def test_update_refuses_unknown_ids_before_it_writes(run: Run, shop: Path) -> None:
     path = write("new.jsonl", [{"id": "sea", "text": "changed"}, {"id": "ghost", "text": "x"}])
-    assert "found no 'ghost'; add or upsert it instead" in run("update", path, code=1).stderr
+    assert "no document 'ghost' in the index; add or upsert it instead" in run("update", path, code=1).stderr
     assert json.loads(run("get", "sea", "--json").stdout)["text"] == "how deep is the sea"
     assert json.loads(run("update", path, "--skip-bad", "--json").stdout)["updated"] == 1
     assert json.loads(run("get", "sea", "--json").stdout)["text"] == "changed"
@@ -222,8 +222,8 @@ def test_delete_by_id_filter_and_stdin(run: Run, shop: Path) -> None:
 
 def test_delete_refuses_unknown_ids_before_it_deletes(run: Run, shop: Path) -> None:
     said = run("delete", "boots", "ghost", "spectre", code=1).stderr
-    assert "found no 'ghost'" in said
-    assert "found no 'spectre'" in said
+    assert "no document 'ghost' in the index" in said
+    assert "no document 'spectre' in the index" in said
     assert "nothing was deleted" in said
     assert ids(run) == {"boots", "sea", "mountain"}
 

@@ -33,7 +33,7 @@ class Commands(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for argument in args:
             if argument != argument.encode("utf-8", "replace").decode("utf-8"):
-                raise typer.BadParameter(f"expected UTF-8 text, found {argument!r:.80}")
+                raise typer.BadParameter(f"not UTF-8: {argument!r:.80}")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -45,7 +45,7 @@ class Commands(TyperGroup):
         except IncDSIError as error:
             leave(REFUSED, str(error))
         except UnicodeDecodeError as error:
-            leave(REFUSED, f"expected UTF-8 on stdin, found byte 0x{error.object[error.start]:02x}; convert it first")
+            leave(REFUSED, f"stdin is not UTF-8: byte 0x{error.object[error.start]:02x}; convert it first")
         except KeyboardInterrupt as stop:
             leave(STOPPED, str(stop) or "stopped; nothing was left half-written")
         except OSError as error:

@@ -53,7 +53,7 @@ class Change:
                     opened = opened if opened is not None else stack.enter_context(opening())
                     self._write(opened, self._accepted(opened, batch))
         if opened is None:
-            raise InvalidInput(sentences(["expected at least one good document, found none", *self.skipped], "lines"))
+            raise InvalidInput(sentences(["no good documents found", *self.skipped], "lines"))
 
     def show(self, *, as_json: bool, quiet: bool) -> None:
         """The result for people or as JSON; what was left out on stderr."""
@@ -76,7 +76,7 @@ class Change:
     def _refuse(self, problems: list[str]) -> None:
         if problems and not self.skip_bad:
             kept = f"the {count(len(self.additions))} before are kept" if self.additions else "nothing was written"
-            advice = f"{kept}; mend this, or leave it out with --skip-bad"
+            advice = f"{kept}; fix this, or leave it out with --skip-bad"
             raise InvalidInput(f"{sentences(problems, 'like these')}\n{advice}")
         self.skipped += problems
 
@@ -134,11 +134,11 @@ class Change:
 
 
 def _already_there(index: Index, id: str) -> str | None:
-    return f"expected a new id, found {id!r} in the index; update or upsert it instead" if id in index else None
+    return f"document {id!r} is already in the index; update or upsert it instead" if id in index else None
 
 
 def _not_there(index: Index, id: str) -> str | None:
-    return None if id in index else f"expected a document in the index, found no {id!r}; add or upsert it instead"
+    return None if id in index else f"no document {id!r} in the index; add or upsert it instead"
 
 
 def _add(index: Index, batch: Batch, report: Progress) -> list[Addition]:

@@ -125,9 +125,7 @@ def _stage1() -> Any:
     except MissingExtra:
         raise
     except ImportError as error:
-        raise MissingExtra(
-            f"expected what training needs, found no {error.name}; install it with: pip install 'incdsi[train]'"
-        ) from error
+        raise MissingExtra(f"training needs {error.name}; install it with: pip install 'incdsi[train]'") from error
     return stage1
 
 
@@ -137,9 +135,7 @@ def _base(name: str | None, path: Path) -> TorchEncoder:
 
     encoder = load_torch_encoder(name)
     if name is None and encoder.fingerprint != stored_settings(path).fingerprint:
-        raise EncoderMismatch(
-            f"expected an index with {DEFAULT}, found another encoder in {path}; name the model to adapt with --encoder"
-        )
+        raise EncoderMismatch(f"{path} does not use {DEFAULT}; name the model to adapt with --encoder")
     return encoder
 
 
@@ -153,7 +149,7 @@ def _store_queries(index: Index, source: str, report: Progress) -> None:
         on_error=lambda error: problems.append(str(error)),
     )
     if problems:
-        raise InvalidInput(f"{sentences(problems, 'like these')}\nnothing was stored or trained; mend this first")
+        raise InvalidInput(f"{sentences(problems, 'like these')}\nnothing was stored or trained; fix this first")
     stored = 0
 
     def reported(done: int, total: int) -> None:

@@ -144,11 +144,11 @@ def export(
       incdsi export --index shop --format trec-run --queries topics.tsv -k 1000 -o run.trec
     """
     if form is Format.trec_run and queries is None:
-        raise typer.BadParameter("expected a file of queries for trec-run, found none", param_hint="'--queries'")
+        raise typer.BadParameter("trec-run needs a file of queries", param_hint="'--queries'")
     if form is Format.trec_run and as_json and output is None:
-        raise typer.BadParameter("expected -o beside --json, because a run is no JSON", param_hint="'--json'")
+        raise typer.BadParameter("a TREC run is not JSON; write it to a file with -o", param_hint="'--json'")
     if form is Format.jsonl and queries is not None:
-        raise typer.BadParameter("expected queries with --format trec-run only, found jsonl", param_hint="'--queries'")
+        raise typer.BadParameter("queries go with --format trec-run only", param_hint="'--queries'")
     with open_index(index) as opened, progress("exporting", hidden=as_json or quiet) as report:
         lines = _documents(opened, report) if queries is None else _run(opened, queries, k, mode, report)
         with stopping(
@@ -249,7 +249,7 @@ def _topics(source: str) -> Iterator[tuple[str, str]]:
             raise row
         text = row.get("text", row.get("query"))
         if not isinstance(text, str) or not text.strip():
-            raise InvalidFile(f"expected a query with a text, found only {', '.join(row)}", path=source, line=line)
+            raise InvalidFile(f"no query text, found only {', '.join(row)}", path=source, line=line)
         name = next((row[key] for key in ("id", "_id", "query_id", "qid") if row.get(key) is not None), line)
         yield one_word(str(name)), text
 

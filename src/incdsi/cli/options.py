@@ -13,7 +13,7 @@ import typer
 def folder_of(path: Path | None) -> Path | None:
     """The path as it is; wrong usage when it is an address, which would become a folder of that name."""
     if path is not None and str(path).startswith(("http:/", "https:/")):
-        raise typer.BadParameter(f"expected a folder, found an address ({path}); servers are for Index.open in Python")
+        raise typer.BadParameter(f"{path} is an address, not a folder; use Index.open in Python to reach a server")
     return path
 
 

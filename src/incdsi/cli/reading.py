@@ -68,6 +68,6 @@ def _asked(query_file: str, on_error: OnError) -> dict[str, list[str]]:
 
 def _orphan(query_file: str | None, document_id: str) -> str:
     return (
-        f"{query_file}: expected queries of documents in the same source, found some for {document_id!r}; "
+        f"{query_file}: has queries for {document_id!r}, which is not in the same source; "
         "add that document, or teach them if it is in the index"
     )

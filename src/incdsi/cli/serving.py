@@ -75,9 +75,7 @@ def _server() -> tuple[Any, Any]:
         from incdsi.server.run import serve
         from incdsi.server.settings import ServerSettings
     except ImportError as error:
-        raise MissingExtra(
-            f"expected the server's packages, found {error.name} missing; run: pip install 'incdsi[server]'"
-        ) from error
+        raise MissingExtra(f"the server needs {error.name}; run: pip install 'incdsi[server]'") from error
     return ServerSettings.load, serve
 
 

@@ -122,12 +122,12 @@ def _read(folder: Path, prefix: str, skip_bad: bool) -> tuple[list[Document], li
     from incdsi.readers.beir import is_beir
 
     if not folder.is_dir() or is_beir(folder):
-        found = "a BEIR folder" if folder.is_dir() else "none"
-        raise InvalidInput(f"expected a folder of text files at {folder}, found {found}; use add or upsert for files")
+        found = "a BEIR folder" if folder.is_dir() else "not a folder"
+        raise InvalidInput(f"{folder} is {found}; sync takes a folder of text files, use add or upsert for the rest")
     (batch,) = read_batches(str(folder))
     if batch.problems and not skip_bad:
         raise InvalidInput(
-            f"{sentences(batch.problems, 'files')}\nnothing was changed; mend this, or leave it out with --skip-bad"
+            f"{sentences(batch.problems, 'files')}\nnothing was changed; fix this, or leave it out with --skip-bad"
         )
     return [_marked(document, folder, prefix) for document in batch.documents], batch.problems
 
@@ -146,8 +146,8 @@ def _plan(index: Index | None, folder: Path, prefix: str, documents: list[Docume
     foreign = [document.id for document in documents if document.id in there and document.id not in mine]
     if foreign:
         raise DuplicateDocument(
-            f"expected new ids or documents that came from {folder}, found {count(len(foreign))} from elsewhere, "
-            f"{foreign[0]!r} first; delete them, or keep both with --prefix"
+            f"{count(len(foreign))} with the same id came from elsewhere than {folder}, {foreign[0]!r} first; "
+            f"delete them, or keep both with --prefix"
         )
     present = {document.id for document in documents}
     return Plan(

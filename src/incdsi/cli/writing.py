@@ -135,7 +135,7 @@ def delete(
     chosen = parse_filter(where)
     wanted = _ids(ids or [])
     if bool(wanted) == (chosen is not None):
-        raise typer.BadParameter("expected either ids or --where, found both or neither", param_hint="'ID...'")
+        raise typer.BadParameter("give either ids or --where", param_hint="'ID...'")
     with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
         known = None if chosen is not None else _known(opened, wanted)
         deleted = opened.delete(known, where=chosen, resolve=resolve, progress=report)
@@ -186,7 +186,7 @@ def _ids(given: list[str]) -> list[str]:
 
 
 def _known(index: Index, ids: list[str]) -> list[str]:
-    unknown = [f"expected a document in the index, found no {id!r}; check the id" for id in ids if id not in index]
+    unknown = [f"no document {id!r} in the index; check the id" for id in ids if id not in index]
     if unknown:
         raise UnknownDocument(f"{sentences(unknown, 'like these')}\nnothing was deleted")
     return ids
