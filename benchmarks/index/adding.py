@@ -37,7 +37,7 @@ def fill(path: Path, data: RealData, places: Iterable[int], *, tuning: bool) -> 
     )
     wall = time.perf_counter() - begin - sum(tuning_seconds)
     steps = by_step(additions)
-    settings = index._settings
+    settings = index._session.settings
     return index, {
         "documents": len(documents),
         "encoder": "embeddings made before",
@@ -55,7 +55,7 @@ def fill(path: Path, data: RealData, places: Iterable[int], *, tuning: bool) -> 
 def _watch_tuning(index: Index) -> list[float]:
     """A list that takes the seconds of every look at whether tuning is due, tuning included."""
     seconds: list[float] = []
-    tune = index._tune_if_due
+    tune = index._tuner.tune_if_due
 
     def watched(*arguments: Any) -> None:
         begin = time.perf_counter()
@@ -63,7 +63,7 @@ def _watch_tuning(index: Index) -> list[float]:
         tune(*arguments)
         seconds.append(time.perf_counter() - begin)
 
-    index._tune_if_due = watched  # type: ignore[method-assign]
+    index._tuner.tune_if_due = watched  # type: ignore[method-assign]
     return seconds
 
 

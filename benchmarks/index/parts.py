@@ -133,7 +133,7 @@ def reading(run: Run, name: str) -> Result:
     searches = {mode: timed_searches(index, encoder, texts, mode) for mode in MODES}
     searched = resident_mb() - before
     begin = time.perf_counter()
-    with index._changing(None):
+    with index._session.changing(None):
         writer = time.perf_counter() - begin
     result = {
         "documents": len(index),

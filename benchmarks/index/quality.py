@@ -45,7 +45,7 @@ def _filled_ranks(run: Run, data: RealData, name: str, *, tuning: bool) -> tuple
 
 def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
     """The right document's rank for each test question by mode; as `search` scores, but questions together."""
-    live, weight = index._live, index._settings.lexical_weight
+    live, weight = index._session.live, index._session.settings.lexical_weight
     slots = np.flatnonzero(live.rows.alive)
     place = {id: number for number, id in enumerate(index._store.ids(live.store_rows(slots).tolist()))}
     right = np.array([place[data.documents[owner].id] for owner in data.test.owners])

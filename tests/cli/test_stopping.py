@@ -12,6 +12,7 @@ import pytest
 
 from incdsi.cli import changing, looking
 from incdsi.index import Index, tuning
+from incdsi.index.session import Session
 from incdsi.index.writer import Writer
 from incdsi.store import Store, upkeep
 from tests.cli.conftest import Run, write
@@ -82,7 +83,7 @@ def test_tune_stopped_before_and_after_its_commit_says_which(run: Run, encoder: 
     ctrl_c(tuning, "retuned")
     assert run("tune", code=130).stderr == "stopped; the index is as it was\n"
     assert json.loads(run("info", "--json").stdout)["last_tuning"] is None
-    ctrl_c(Index, "_refresh_base")
+    ctrl_c(Session, "_refresh_base")
     assert run("tune", code=130).stderr == "stopped; the index is tuned\n"
     assert json.loads(run("info", "--json").stdout)["last_tuning"] is not None
 
@@ -90,9 +91,9 @@ def test_tune_stopped_before_and_after_its_commit_says_which(run: Run, encoder: 
 def test_attaching_stopped_in_the_middle_says_how_many_are_in(
     run: Run, shop: Path, ctrl_c: CtrlC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.index.index.BATCH", 1)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 1)
     log = write("log.jsonl", [{"text": f"asked for {id}", "document_id": id} for id in ("boots", "sea", "mountain")])
-    ctrl_c(Writer, "attach", 3)
+    ctrl_c(Writer, "_attach", 3)
     said = run("train", "--queries", log, code=130).stderr
     assert said == "stopped; queries of at least 2 documents are stored; run the same command to go on\n"
     stored = [json.loads(line)["queries"] for line in run("export").stdout.splitlines()]
@@ -148,8 +149,8 @@ def test_delete_stopped_as_it_resolves_says_what_went_and_resolve_goes_on(
 def test_add_stopped_as_the_index_tunes_itself_has_added_all(
     run: Run, encoder: str, ctrl_c: CtrlC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.index.index.ENOUGH", 2)
-    ctrl_c(Index, "_tune")
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 2)
+    ctrl_c(tuning.Tuner, "tune")
     said = run("add", write("docs.jsonl", MANY), "--encoder", encoder, code=130).stderr
     assert said.startswith("stopped; 12 documents were added and are kept; ")
     assert len(ids(run)) == 12

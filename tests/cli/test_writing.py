@@ -160,7 +160,7 @@ def test_tuning_is_switched_for_good(run: Run, shop: Path) -> None:
 
 
 def test_the_index_says_when_it_tuned_itself(run: Run, encoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incdsi.index.index.ENOUGH", 2)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 2)
     words = ["river", "mountain", "boots", "sea", "who", "where", "deep", "long"]
     rows = [
         {"id": f"d{n}", "text": f"the {words[n % 8]} {n}", "queries": [f"{w} {n} {words[n % 8]}" for w in "abcd"]}

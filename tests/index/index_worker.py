@@ -146,11 +146,11 @@ def state_of(index: Index, folder: Path) -> State:
         queries = [query.text for query in record.queries if not query.generated]
         found[record.document.id] = [record.document.metadata["edition"], queries]
     queries = [query for record in records for query in record.queries]
-    embeddings = index._encoder.encode([query.text for query in queries])
+    embeddings = index._session.encoder.encode([query.text for query in queries])
     if any(not np.allclose(one.embedding, other, atol=1e-5) for one, other in zip(queries, embeddings, strict=True)):
         raise AssertionError("torn: embeddings by another encoder than the index names")
     other = OnnxEncoder(encoder_folder(folder, 1), threads=1)
-    found["#encoder"] = [int(index._encoder.fingerprint == other.fingerprint), []]
+    found["#encoder"] = [int(index._session.encoder.fingerprint == other.fingerprint), []]
     found["#tuned"] = [int(index.last_tuning is not None), []]
     return found
 

@@ -11,7 +11,6 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs,
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import Index
-from incdsi.index import index as module
 from incdsi.index.draft import _held_out
 
 Reopen = Callable[..., Index]
@@ -80,7 +79,7 @@ def test_only_what_is_new_is_embedded_and_a_portion_is_one_transaction(
         commits: list[int] = []
         begin = index._store.transaction
         monkeypatch.setattr(index._store, "transaction", lambda: (commits.append(1), begin())[1])
-        monkeypatch.setattr(module, "BATCH", 4)
+        monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
         new = {document.id: [f"zebra {document.id}"] for document in batch}
         index.attach(new, progress=lambda done, total: seen.append((done, total)))
     assert encoder.texts == [f"zebra {document.id}" for document in batch]
@@ -99,7 +98,7 @@ def test_a_query_of_a_person_takes_the_place_of_the_same_one_generated(index: In
 
 
 def test_attached_queries_are_held_out_and_tuned_by(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     batch = docs(30)
     index.add_many(batch)
     assert index.last_tuning is None
@@ -125,7 +124,7 @@ def test_attach_refuses_everything_before_it_writes(
     index: Index, monkeypatch: pytest.MonkeyPatch, bad: dict[str, list[str]], error: type[Exception]
 ) -> None:
     index.add_many(docs(3))
-    monkeypatch.setattr(module, "BATCH", 1)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 1)
     version = index.version
     with pytest.raises(error):
         index.attach(bad)
@@ -137,7 +136,7 @@ def test_an_interrupted_attach_shows_what_was_committed(
 ) -> None:
     batch = docs(10)
     index.add_many(batch)
-    monkeypatch.setattr(module, "BATCH", 3)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 3)
 
     def stop(done: int, total: int) -> None:
         if done == 6:

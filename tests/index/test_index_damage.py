@@ -14,7 +14,6 @@ from index_samples import TOY, ToyEncoder, answers, asked, doc, docs, ids, store
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, DiskFull, InvalidInput
 from incdsi.index import Index
-from incdsi.index import index as module
 from tests.mounts import mounted, read_only
 
 
@@ -31,7 +30,7 @@ def long_document(number: int) -> Document:
 def test_a_full_disk_refuses_the_change_and_keeps_all_the_others(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BASE_EVERY", 1)
+    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 1)
     added = 0
     with Index.create(small_disk / "shop", TOY) as index:
         with pytest.raises(DiskFull, match="free some space"):  # noqa: PT012
@@ -89,7 +88,7 @@ def test_no_room_to_tune_is_no_refusal_of_what_was_added(
 
     with Index.create(small_disk / "shop", TOY) as index:
         add(index, 0, 150)
-        monkeypatch.setattr(module, "ENOUGH", 4)
+        monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 4)
         with (small_disk / "filler").open("wb") as filler:  # room for a few documents, not for all of them anew
             filler.write(bytes(shutil.disk_usage(small_disk).free - 200_000))
         add(index, 150, 1)

@@ -26,12 +26,12 @@ def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
             index.teach(f"lesson {round_}", "d3")
             reader.search("boots")
             for one in (index, reader):
-                most = max(most, len(one._live.rows.alive))
-                assert len(one._live) == 10
+                most = max(most, len(one._session.live.rows.alive))
+                assert len(one._session.live) == 10
         assert most <= 2 * 210 + 1024 + 210
         assert answers(reader) == answers(index)
         assert {entry[2] for entry in answers(index)} == {entry[2] for entry in found}
-        preserve = len(index._live.rows.under(0.0))
+        preserve = len(index._session.live.rows.under(0.0))
         assert preserve <= 2 * sum(len(index._store.get(f"d{n}").queries) for n in range(10)) + 1
 
 

@@ -14,7 +14,6 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs
 from powerloss_survival import State, recorded
 
 from incdsi.index import Index
-from incdsi.index import index as module
 from incdsi.store import Store
 
 OTHER = ToyEncoder(seed=1)
@@ -22,7 +21,7 @@ OTHER = ToyEncoder(seed=1)
 
 @pytest.fixture(autouse=True)
 def always_a_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BASE_EVERY", 1)
+    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 1)
 
 
 @pytest.fixture

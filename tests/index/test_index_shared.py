@@ -13,7 +13,6 @@ from index_samples import TOY, doc, record
 
 from incdsi.documents import Document
 from incdsi.index import Index
-from incdsi.index import index as module
 
 SENTENCES = (
     "river and boots",
@@ -74,7 +73,7 @@ CHANGES = st.lists(
 @given(changes=CHANGES, size=st.integers(1, 5))
 def test_one_by_one_equals_any_grouping_also_after_opening_again(changes: list, size: int) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BATCH", size)
+        patch.setattr("incdsi.index.writer.BATCH", size)
         one = Index.create(Path(folder, "one"), TOY, generator=sentences)
         grouped = Index.create(Path(folder, "grouped"), TOY, generator=sentences)
         waiting: dict[str, tuple[Document, list[str]]] = {}
@@ -129,7 +128,7 @@ def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatc
             patch.setattr(
                 Live, "to_arrays", lambda self: {k: v for k, v in arrays(self).items() if not k.startswith("queries.")}
             )
-            index._refresh_base()
+            index._session._refresh_base()
     with Index.open(tmp_path / "shop", TOY, generator=sentences) as index:
         assert index.search("map")
         index.add(said("b", ["the map", "rope"]))

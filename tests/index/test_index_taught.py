@@ -11,7 +11,6 @@ from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, docs, ids,
 
 from incdsi.documents import Taught
 from incdsi.index import Index, tuning
-from incdsi.index import index as module
 
 ODD = ("zebra", "piano", "harbour", "orange", "violin", "copper", "marble", "window", "engine")
 TAUGHT = {f"d{number}": f"{odd} {WORDS[number]}" for number, odd in enumerate(ODD)}  # words favour others
@@ -28,8 +27,8 @@ def taught_index(path: Path, lexical_weight: float) -> Index:
 
 
 def weigh(index: Index, lexical_weight: float) -> None:
-    with index._changing(None):
-        index._save(replace(index._settings, lexical_weight=lexical_weight))
+    with index._session.changing(None):
+        index._session.save(replace(index._session.settings, lexical_weight=lexical_weight))
 
 
 def found_first(index: Index) -> list[str]:
@@ -90,7 +89,7 @@ def test_taught_documents_added_one_by_one_equal_those_of_one_batch(
     }
     with Index.create(tmp_path / "one", TOY) as one, Index.create(tmp_path / "many", TOY) as many:
         sequential = [one.add(document, questions[document.id]) for document in batch]
-        monkeypatch.setattr(module, "BATCH", portion)
+        monkeypatch.setattr("incdsi.index.writer.BATCH", portion)
         together = many.add_many(batch, questions, whole=whole)
         assert [(a.status, a.conflicts) for a in together] == [(a.status, a.conflicts) for a in sequential]
         found = stored(many)

@@ -16,9 +16,10 @@ from incdsi.documents import Addition, Document
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
 from incdsi.index import Index, models
-from incdsi.index import index as module
 from incdsi.index.draft import _held_out
 from incdsi.index.live import Live
+from incdsi.index.session import Session
+from incdsi.index.tuning import Tuner
 from incdsi.store import Record, Store
 
 Reopen = Callable[..., Index]
@@ -166,7 +167,7 @@ def test_held_out_queries_are_chosen_by_hash_and_never_preserved(index: Index, t
         for document in batch:
             for query in record(index, document.id).queries:
                 assert not (query.held_out and (query.preserved or query.generated or query.taught))
-    rows = index._live.rows.preserve_arrays()[1]
+    rows = index._session.live.rows.preserve_arrays()[1]
     for document in batch:
         for query in record(index, document.id).queries:
             if query.held_out:
@@ -185,7 +186,7 @@ def test_held_out_queries_stay_held_out_over_update_and_become_taught_by_teachin
 
 
 def test_nothing_is_held_out_when_there_is_no_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENOUGH", 1)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 1)
     with Index.create(tmp_path / "shop", TOY, tuning=False) as index:
         filled(index, 30, 4)
         info = index.info()
@@ -198,9 +199,9 @@ def test_tuning_begins_by_itself_when_enough_is_held_out(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
 ) -> None:
     tuned: list[int] = []
-    tune = Index._tune
-    monkeypatch.setattr(Index, "_tune", lambda self, progress: (tuned.append(len(self)), tune(self, progress))[1])
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    tune = Tuner.tune
+    monkeypatch.setattr(Tuner, "tune", lambda self, progress: (tuned.append(len(index)), tune(self, progress))[1])
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     batch = docs(40)
     for document in batch:
         index.add(document, asked(document.id, 4))
@@ -242,7 +243,7 @@ def test_an_add_that_tunes_reports_it_and_says_what_it_chose(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
 ) -> None:
     assert index.last_tuning is None
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     batch, seen = docs(30), []
     index.add_many(batch, asked_for(batch, 4), progress=lambda done, total: seen.append((done, total)))
     assert (30, 30) in seen
@@ -276,7 +277,7 @@ def tuning_adds(index: Index) -> list[Addition]:
     return index.add_many(batch, asked_for(batch, 4))
 
 
-@pytest.mark.parametrize("failing", ["incdsi.index.tuning.reached", "incdsi.index.index.Index._refresh_base"])
+@pytest.mark.parametrize("failing", ["incdsi.index.tuning.reached", "incdsi.index.session.Session._refresh_base"])
 @pytest.mark.parametrize("error", [RuntimeError, InvalidInput])
 def test_an_add_succeeds_whatever_the_tuning_after_it_meets(
     index: Index,
@@ -290,7 +291,7 @@ def test_an_add_succeeds_whatever_the_tuning_after_it_meets(
     def fail(*_: object) -> None:
         raise error("a singular thing")
 
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     with monkeypatch.context() as patched:
         patched.setattr(failing, fail)  # before and after the commit of what was chosen
         assert len(tuning_adds(index)) == 30
@@ -311,7 +312,7 @@ def test_ctrl_c_while_the_index_tunes_itself_keeps_what_was_added_and_says_so(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     monkeypatch.setattr("incdsi.index.tuning.reached", interrupt)
     with pytest.raises(KeyboardInterrupt, match="everything before it is kept"):
         tuning_adds(index)
@@ -322,7 +323,7 @@ def test_ctrl_c_while_the_index_tunes_itself_keeps_what_was_added_and_says_so(
 def test_tuning_is_switched_off_and_on_again_for_good(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
 ) -> None:
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     index.set_tuning(False)
     version = index.version
     index.set_tuning(False)
@@ -345,7 +346,7 @@ def test_a_paper_index_refuses_to_tune_itself(tmp_path: Path) -> None:
 
 
 def test_tuning_is_not_begun_by_queries_that_are_gone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
     id = next(f"x{n}" for n in range(100) if _held_out(f"x{n}", asked(f"x{n}", 4)))
     for _ in range(5):
         index.add(doc(id), asked(id, 4))
@@ -369,7 +370,7 @@ def test_delete_resolves_after_tuning_too(index: Index) -> None:
 def test_opening_with_and_without_a_base_is_the_same(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BASE_EVERY", 10)
+    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 10)
     filled(index, 30)
     index.delete("d4")
     index.update(doc("d6", 1))
@@ -393,7 +394,7 @@ def test_opening_with_and_without_a_base_is_the_same(
 def test_closing_leaves_a_base_only_after_many_changes_by_a_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BASE_EVERY", 10)
+    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 10)
     with Index.create(tmp_path / "shop", TOY) as index:
         index.add_many(docs(9))
     assert bases(tmp_path / "shop") == []
@@ -507,38 +508,38 @@ def come_and_go(live: Live, count: int) -> None:
 
 def test_slots_that_are_empty_are_taken_back_without_a_trace(index: Index) -> None:
     filled(index, 20)
-    found, live = answers(index), index._live
+    found, live = answers(index), index._session.live
     come_and_go(live, 1300)
     assert live.wasteful
     assert answers(index) == found
     index.add(doc("x"), asked("x"))
-    assert index._live is not live
-    assert len(index._live.rows.alive) == 21
+    assert index._session.live is not live
+    assert len(index._session.live.rows.alive) == 21
     index.delete("x")
     assert answers(index) == found
-    index._serve(live=index._live.compacted())
+    index._session.serve(live=index._session.live.compacted())
     assert answers(index) == found
 
 
 def test_taking_slots_back_moves_documents_without_changing_a_bit(index: Index) -> None:
     filled(index, 20)
     for number in range(0, 20, 3):
-        come_and_go(index._live, 7)
+        come_and_go(index._session.live, 7)
         index.update(doc(f"d{number}", 1))
-    found, own = answers(index), index._live.rows.preserve_arrays()[2]
-    index._serve(live=index._live.compacted())
+    found, own = answers(index), index._session.live.rows.preserve_arrays()[2]
+    index._session.serve(live=index._session.live.compacted())
     assert answers(index) == found
-    assert len(index._live.rows.alive) == 20
-    assert sorted(index._live.rows.preserve_arrays()[2]) == sorted(own)
+    assert len(index._session.live.rows.alive) == 20
+    assert sorted(index._session.live.rows.preserve_arrays()[2]) == sorted(own)
 
 
 def test_a_reader_takes_empty_slots_back_as_well(index: Index, tmp_path: Path, reopen: Reopen) -> None:
     filled(index, 5)
     reader = reopen(tmp_path / "shop")
-    come_and_go(reader._live, 1300)
+    come_and_go(reader._session.live, 1300)
     index.add(doc("x"))
     assert answers(reader) == answers(index)
-    assert len(reader._live.rows.alive) < 30
+    assert len(reader._session.live.rows.alive) < 30
 
 
 @pytest.mark.parametrize("questions", [0, 2])
@@ -606,12 +607,12 @@ def test_what_was_committed_before_an_interruption_is_shown(
     }
     with monkeypatch.context() as patch:
         if verb == "tune":
-            patch.setattr(Index, "_refresh_base", interrupt)
+            patch.setattr(Session, "_refresh_base", interrupt)
         else:
             patch.setattr(Live, "put", interrupt)
             patch.setattr(Live, "remove", interrupt)
-            recover = Index._recover
-            patch.setattr(Index, "_recover", lambda self: (patch.undo(), recover(self))[1])
+            recover = Session.recover
+            patch.setattr(Session, "recover", lambda self: (patch.undo(), recover(self))[1])
         with pytest.raises(KeyboardInterrupt):
             verbs[verb]()
     assert answers(index) == answers(reopen(tmp_path / "shop"))

@@ -39,7 +39,6 @@ from incdsi.errors import (
     VersionConflict,
 )
 from incdsi.index import Index
-from incdsi.index import index as module
 from incdsi.progress import Progress
 from incdsi.rows.table import Growing
 from incdsi.store import Record, Store
@@ -190,7 +189,7 @@ def test_without_queries_the_learned_order_is_the_dense_order(tmp_path: Path) ->
 
 
 def test_a_batch_is_refused_whole_before_anything_is_written(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 1)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 1)
     index.add(doc("old"))
     version = index.version
     good = [doc("x"), doc("y")]
@@ -220,7 +219,7 @@ def test_a_batch_is_refused_whole_before_anything_is_written(index: Index, monke
 def test_portions_are_reported_and_what_was_reported_is_there(
     index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
 ) -> None:
-    monkeypatch.setattr(module, "BATCH", 4)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
     seen = []
     index.add_many(docs(10), progress=lambda done, total: seen.append((done, total)))
     assert seen == [(4, 10), (8, 10), (10, 10)]
@@ -237,7 +236,7 @@ def test_portions_are_reported_and_what_was_reported_is_there(
 def test_a_whole_batch_is_there_or_nothing_of_it(
     index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
 ) -> None:
-    monkeypatch.setattr(module, "BATCH", 4)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
     index.add_many(docs(4))
     before, insert = stored(index), Transaction.insert
 
@@ -258,7 +257,7 @@ def test_a_whole_batch_is_there_or_nothing_of_it(
 
 
 def test_a_whole_batch_is_placed_as_its_portions_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 7)
+    monkeypatch.setattr("incdsi.index.writer.BATCH", 7)
     monkeypatch.setattr("incdsi.solver.active_set.TOGETHER", 5)
     batch, found = docs(40), []
     for whole in (False, True):
@@ -687,8 +686,8 @@ def test_by_words_alone_only_documents_that_share_one_are_found(index: Index) ->
     assert index.search("zebra crossing", mode="lexical") == []
     assert len(index.search("zebra crossing", 30)) == 30
     for weight, found in ((0.95, 30), (1.0, len(sharing))):
-        with index._changing(None):
-            index._save(replace(index._settings, lexical_weight=weight))
+        with index._session.changing(None):
+            index._session.save(replace(index._session.settings, lexical_weight=weight))
         assert len(index.search("zebra river", 30)) == found
     assert ids(index, "zebra river", 30) == ids(index, "zebra river", 30, mode="lexical")
     assert index.search("zebra crossing") == []
@@ -838,7 +837,7 @@ def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Pa
         index.add(doc("a"), ["dry feet", "how deep"])
         old = record(index, "a")
         marked = tuple(replace(query, held_out=query.text == "how deep") for query in old.queries)
-        with index._changing(None), index._store.transaction() as tx:
+        with index._session.changing(None), index._store.transaction() as tx:
             tx.replace("a", replace(old, queries=marked))
         assert (index.info().quality, index.info().held_out_queries) == ({}, 0)
 

@@ -187,6 +187,12 @@ def require_new(documents: Sequence[Document], queries: Mapping[str, Sequence[st
     require_sound(documents, queries)
 
 
+def require_query(text: object) -> None:
+    """Refuse what is no text, and one without a character."""
+    if not _is_query(text):
+        raise InvalidInput(f"expected a query of at least one character, found {text!r}")
+
+
 def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> None:
     """Refuse what could not be stored: ids that are too long, queries that are no texts, lone surrogates."""
     for document in documents:

@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import DiskFailed, DiskFull, InvalidInput, UnknownDocument, VersionConflict
-from incdsi.filters import Where, matches_everything, parse
+from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.filters import Where
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index import models, tuning
-from incdsi.index.draft import Drafter, asked_of, reencoded, require_new, require_sound, taught_among
+from incdsi.index import models
+from incdsi.index.draft import asked_of, require_new, require_query, require_sound, taught_among
 from incdsi.index.info import Info
-from incdsi.index.live import Live, preserve_nothing
-from incdsi.index.placement import BATCH, portions
-from incdsi.index.replacement import Replacement, replaced
-from incdsi.index.settings import DEFAULT_GENERATOR, GENERATOR, KEY, Method, Settings, generator_of, stored_settings
-from incdsi.index.snapshot import Snapshot, opened_encoder
+from incdsi.index.session import Session
+from incdsi.index.settings import DEFAULT_GENERATOR, GENERATOR, KEY, Method, Settings
+from incdsi.index.snapshot import opened_encoder
 from incdsi.index.stage_one import Training, check_training, stage_one, taken_over
-from incdsi.index.tuning import Tuning, last_tuning
+from incdsi.index.tuning import Tuner, Tuning, last_tuning
 from incdsi.index.writer import Receipt, Writer
 from incdsi.progress import Progress, Stopwatch
-from incdsi.search import check_mode
-from incdsi.store import Record, Store
+from incdsi.store import Store
 from incdsi.store.answers import Answer
-from incdsi.store.connections import clear_errors
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
 
 if TYPE_CHECKING:
     from incdsi.client import RemoteIndex
-
-logger = logging.getLogger("incdsi")
-ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
-BASE_EVERY = 4096  # changes after which closing writes a new base
 
 
 class Index:
@@ -57,18 +48,13 @@ class Index:
     """
 
     def __init__(self, store: Store, encoder: Encoder, generator: Generator | None = None) -> None:
-        self._store = store
-        self._reader: Store | None = None  # what was read from before writing; a search may still be using it
-        self._given = generator
-        self._generator: Generator | None = None  # once a change needed it
-        self._writing = False
-        self._held_out = 0  # queries; counted by a writer, to know when to tune
-        self._receipt: Receipt | None = None  # to be stored with the next change
-        self._not_before = 0  # so many of them, after a tuning for which there was no room
-        self._mutex = threading.RLock()  # held by whoever changes the index
-        self._following = threading.Lock()  # held by whoever replaces what is served: never for long
-        self._behind = False
-        self._snapshot = Snapshot.load(store, encoder, writer=False)
+        self._session = Session(store, encoder)
+        self._writer = Writer(self._session, generator)
+        self._tuner = Tuner(self._session)
+
+    @property
+    def _store(self) -> Store:
+        return self._session.store
 
     # Making and opening
 
@@ -117,8 +103,7 @@ class Index:
         check_training(train)
         batch, asked = list(documents), dict(queries or {})
         require_new(batch, asked, ())
-        chosen = models.as_encoder(encoder)
-        model = None
+        chosen, model = models.as_encoder(encoder), None
         if train != "none":
             asking = generator or DEFAULT_GENERATOR
             model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
@@ -126,10 +111,8 @@ class Index:
         index = cls.create(path, chosen, generator=generator)
         try:
             if train == "frozen":
-                with index._changing(None):
-                    writer = index._writer()
-                    writer.take_over(taken_over(batch, asked, model))
-                    index._held_out += writer.held_out
+                with index._session.changing(None):
+                    index._writer.take_over(taken_over(batch, asked, model))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
             else:
                 index.add_many(batch, asked, progress=progress)
@@ -167,18 +150,7 @@ class Index:
 
         In a forked child nothing happens: they are the parent's.
         """
-        if self._store.foreign:
-            return
-        with self._mutex:
-            writing, self._writing = self._writing, False
-            try:
-                if writing and self._live.sequence - self._base_sequence() >= BASE_EVERY:
-                    self._refresh_base()
-            finally:
-                if self._reader is not None:
-                    self._reader.close()
-                self._store.close()
-                self._serve(live=Live(self._settings.dimension, preserve_nothing))  # lets go of the mapped base
+        self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -191,7 +163,7 @@ class Index:
     # Reading
 
     def __len__(self) -> int:
-        return len(self._current().live)
+        return len(self._session.current().live)
 
     def __contains__(self, id: object) -> bool:
         return id in self._store
@@ -239,26 +211,20 @@ class Index:
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidInput(f"expected a query of at least one character, found {text!r}")
-        readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
-        steps = watch or Stopwatch()
-        return self._current().search(self._store, readable, k, where, check_mode(mode), steps, most_bytes)
+        return self._session.current().search(self._store, text, k, where, mode, watch or Stopwatch(), most_bytes)
 
     def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
         """All ids and their document vectors, (n, h), as of now."""
-        live = self._current().live
         while True:
+            live = self._session.current().live
             slots = np.flatnonzero(live.rows.alive)
-            try:
+            with contextlib.suppress(UnknownDocument):  # one was deleted meanwhile
                 return self._store.ids(live.store_rows(slots).tolist()), live.rows.vectors(slots)
-            except UnknownDocument:  # one was deleted meanwhile
-                live = self._current().live
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
         records = list(self._store.changes(0).upserts)
-        return Info.of(records, self._current().settings, self.last_tuning, self.version)
+        return Info.of(records, self._session.current().settings, self.last_tuning, self.version)
 
     @property
     def last_tuning(self) -> Tuning | None:
@@ -300,41 +266,30 @@ class Index:
         on with another total, and `last_tuning` says what it chose.
         """
         batch, asked = list(documents), dict(queries or {})
-        additions: list[Addition] = []
-
-        def is_taught(document: Document) -> bool:
-            return bool(taught_among(asked.get(document.id, ())))
-
-        with self._changing(if_version):
+        with self._session.changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self._store))
-            for portion in [batch] if whole and batch else portions(batch, self._settings, is_taught, BATCH):
-                writer = self._writer()
-                additions += writer.add(portion, asked)
-                self._held_out += writer.held_out
-                if progress is not None:
-                    progress(len(additions), len(batch))
-            self._tune_if_due(progress)
+            additions = self._writer.add(batch, asked, whole=whole, progress=progress)
+            self._tuner.tune_if_due(progress)
         return additions
 
     def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
         require_sound([document], {document.id: queries})
-        with self._changing(if_version):
-            return self._writer().update(document, queries)
+        with self._session.changing(if_version):
+            return self._writer.update(document, queries)
 
     def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Update the document if it is there, add it if not."""
-        with self._changing(if_version):
+        with self._session.changing(if_version):
             change = self.update if document.id in self._store else self.add
             return change(document, queries)
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """From now on this query should find that document; no other document's vector changes."""
-        if not isinstance(query, str) or not query.strip():
-            raise InvalidInput(f"expected a query of at least one character, found {query!r}")
+        require_query(query)
         require_sound([], {id: [query]})
-        with self._changing(if_version):
-            return self._writer().teach(" ".join(query.split()), id)
+        with self._session.changing(if_version):
+            return self._writer.teach(" ".join(query.split()), id)
 
     def attach(
         self,
@@ -350,16 +305,9 @@ class Index:
         """
         asked = dict(queries)
         require_sound([], asked)
-        additions: list[Addition] = []
-        with self._changing(if_version):
-            ids = [id for id in asked if self._store.row_of(id)]  # refuses one that is not there
-            writer, beside = self._writer(), self._live.compacted() if len(ids) > 1 else self._live
-            for start in range(0, len(ids), BATCH):
-                additions += writer.attach(ids[start : start + BATCH], asked, beside)
-                if progress is not None:
-                    progress(min(start + BATCH, len(ids)), len(ids))
-            self._held_out = self._store.held_out()
-            self._tune_if_due(progress)
+        with self._session.changing(if_version):
+            additions = self._writer.attach(asked, progress)
+            self._tuner.tune_if_due(progress)
         return additions
 
     def delete(
@@ -379,18 +327,9 @@ class Index:
         """
         if (id is None) == (where is None):
             raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
-        with self._changing(if_version):
-            ids = self._matching(where) if where is not None else _listed(id)
-            writer = self._writer()
-            try:
-                rows = writer.delete(ids)
-                if resolve:
-                    shaped = {row for gone in rows for row in self._store.constrained_by(gone)}
-                    writer.place_anew(sorted(shaped), progress)
-            except KeyboardInterrupt as stop:
-                deleted = 0 if any(one in self._store for one in ids) else len(ids)
-                raise KeyboardInterrupt(f"stopped; {deleted:,} deleted, {self._waiting()}") from stop
-            return len(ids)
+        with self._session.changing(if_version):
+            ids = self._writer.matching(where) if where is not None else _listed(id)
+            return self._writer.delete(ids, resolve=resolve, progress=progress)
 
     @property
     def unresolved(self) -> int:
@@ -399,250 +338,46 @@ class Index:
 
     def resolve(self, progress: Progress | None = None) -> int:
         """Place them anew, so that nothing of what was deleted stays; how many. Each is kept as it is placed."""
-        with self._changing(None):
-            rows = self._store.unresolved()
-            try:
-                self._writer().place_anew(rows, progress)
-            except KeyboardInterrupt as stop:
-                raise KeyboardInterrupt(f"stopped; {self._waiting()}") from stop
-            return len(rows)
-
-    def _waiting(self) -> str:
-        left = self.unresolved
-        return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
-
-    def _matching(self, where: Where) -> list[str]:
-        """The ids to delete by a filter; refuses one without a condition."""
-        tree = parse(where)
-        if matches_everything(tree):
-            raise InvalidInput("this filter matches every document, so nothing was deleted; narrow it, or delete by id")
-        return self._store.ids(self._store.filter_rows(tree).tolist())
+        with self._session.changing(None):
+            return self._writer.resolve(progress)
 
     def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
-        with self._changing(None):
-            return self._tune(progress)
+        with self._session.changing(None):
+            return self._tuner.tune(progress)
 
     def set_tuning(self, on: bool) -> None:
         """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
-        with self._changing(None):
-            if on and self._settings.method == "paper":
+        with self._session.changing(None):
+            if on and self._session.settings.method == "paper":
                 raise InvalidInput("expected an index of the general form to tune itself, found one of the paper's")
-            if on != self._settings.tuning:
-                self._save(replace(self._settings, tuning=on))
+            if on != self._session.settings.tuning:
+                self._session.save(replace(self._session.settings, tuning=on))
 
     def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
         """Embed and place everything anew under another encoder, then swap it in at once; searches go on.
 
         The old one's files go when nobody reads by it any more: now, or when the index is next changed.
         """
-        with self._changing(None):
-            with clear_errors(self._store.path / models.MODELS):
-                models.keeper(encoder)(self._store.path)
-            settings = replace(
-                self._settings,
-                fingerprint=encoder.fingerprint,
-                dimension=encoder.dimension,
-                model=models.folder_name(encoder),
-            )
-            self._swap(replaced(reencoded(self._by_row(), encoder, progress), settings, progress), encoder)
-            self._remove_old_models()
+        with self._session.changing(None):
+            self._session.adopt(encoder, progress)
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
-        with self._changing(None):
-            self._serve(live=self._live.compacted())
-            self._write_base()
-            self._store.compact()
-            self._remove_old_models()
+        with self._session.changing(None):
+            self._session.compact()
 
-    @contextlib.contextmanager
-    def keeping(self, receipt: Receipt) -> Iterator[None]:
+    def keeping(self, receipt: Receipt) -> AbstractContextManager[None]:
         """Store a receipt in one transaction with the change that is made inside; `answer` finds it by its key.
 
         For those who are asked again when their answer was lost, and must neither do it twice nor refuse it.
         """
-        with self._mutex:
-            self._receipt = receipt
-            try:
-                yield
-            finally:
-                self._receipt = None
+        return self._writer.keeping(receipt)
 
     def amend_answer(self, key: str, answer: Answer) -> None:
         """Say it better, now that everything is done."""
-        with self._mutex:
+        with self._session.mutex:
             self._store.amend_answer(key, answer)
-
-    # Inside: reading
-
-    @property
-    def _settings(self) -> Settings:
-        return self._snapshot.settings
-
-    @property
-    def _encoder(self) -> Encoder:
-        return self._snapshot.encoder
-
-    @property
-    def _live(self) -> Live:
-        return self._snapshot.live
-
-    def _serve(self, **changed: Any) -> None:
-        self._snapshot = replace(self._snapshot, **changed)
-
-    def _current(self) -> Snapshot:
-        """What there is to search, with everything other processes have written by now."""
-        self._store.require_usable()
-        if not self._writing:
-            with self._following:
-                if not self._writing:
-                    self._follow()
-        return self._snapshot
-
-    def _follow(self) -> None:
-        self._behind |= self._store.poll()
-        if not self._behind:
-            return
-        # Changes first: settings read after them that name the same encoder prove that they are by it too.
-        changes = self._store.changes(self._live.sequence)
-        settings = stored_settings(self._store)
-        if settings.fingerprint == self._settings.fingerprint:
-            try:
-                live = self._live.caught_up(changes)
-            except BaseException:  # half caught up: begin again, from nothing, with the next search
-                self._serve(live=Live(self._settings.dimension, preserve_nothing))
-                raise
-            self._serve(settings=settings, live=live.compacted() if live.wasteful else live)
-        else:
-            changes.upserts.close()
-            self._snapshot = Snapshot.load(self._store, None, writer=False)
-        self._behind = False
-
-    # Inside: writing
-
-    @contextlib.contextmanager
-    def _changing(self, if_version: int | None) -> Iterator[None]:
-        """Hold the lock, be up to date, and refuse when the index is not the one the caller saw."""
-        self._store.require_usable()
-        with self._mutex:
-            self._become_writer()
-            if if_version is not None and if_version != self.version:
-                raise VersionConflict(
-                    f"expected the index at version {if_version}, found {self.version}; read it again and retry"
-                )
-            try:
-                yield
-            except BaseException:
-                self._recover()
-                raise
-            if self._live.wasteful:
-                self._serve(live=self._live.compacted())
-
-    def _become_writer(self) -> None:
-        if self._writing:
-            return
-        self._current()  # refuses a closed index
-        writer = Store.open(self._store.path, writer=True)
-        try:
-            snapshot = Snapshot.load(writer, self._encoder, writer=True)  # searches go on by what was read before
-            self._held_out = writer.held_out()
-        except BaseException:
-            writer.close()
-            raise
-        with self._following:
-            self._reader, self._store, self._snapshot, self._writing = self._store, writer, snapshot, True
-        self._remove_old_models()
-
-    def _recover(self) -> None:
-        """Read the store anew when something was committed that what is live does not show."""
-        if self._live.sequence != self._store.version:
-            self._snapshot = Snapshot.load(self._store, self._encoder, writer=True)
-
-    def _writer(self) -> Writer:
-        drafter = Drafter(
-            encoder=self._encoder,
-            generator=self._written_by,
-            hold_out=self._settings.tuning,
-            owners=self._live.queries,
-        )
-        return Writer(
-            store=self._store, live=self._live, settings=self._settings, drafter=drafter, receipt=self._receipt
-        )
-
-    def _written_by(self) -> Generator:
-        """What writes queries for new texts; refuses when it cannot be had."""
-        if self._generator is None:
-            self._generator = generator_of(self._store, self._given)
-            self._applied()
-        return self._generator
-
-    def _applied(self) -> None:
-        self._live.sequence = self._store.version
-
-    # Inside: tuning and swapping
-
-    def _by_row(self) -> list[Record]:
-        return sorted(self._store.changes(0).upserts, key=lambda record: record.row)
-
-    def _tune_if_due(self, progress: Progress | None) -> None:
-        enough = max(ENOUGH, 4 * self._settings.tuned_at, self._not_before)
-        if self._settings.tuning and self._held_out >= enough:
-            self._held_out = self._store.held_out()  # some may have gone with their documents
-            if self._held_out >= enough:
-                self._tune_or_go_on(progress)
-
-    def _tune_or_go_on(self, progress: Progress | None) -> None:
-        """What was added is on the disk already: whatever stops the tuning must not look like a refusal."""
-        try:
-            self._tune(progress)
-        except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
-        except Exception as error:
-            self._not_before = 2 * self._held_out
-            self._recover()
-            no_room = isinstance(error, OSError | MemoryError)
-            logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
-
-    def _tune(self, progress: Progress | None) -> Tuning:
-        new, outcome = tuning.retuned(self._snapshot, self._by_row(), self._held_out, self.version, progress)
-        self._swap(new, self._encoder)
-        return outcome
-
-    def _swap(self, new: Replacement, encoder: Encoder) -> None:
-        self._snapshot = new.put_in_place(self._store, encoder)
-        if new.records:
-            self._refresh_base()
-
-    def _save(self, settings: Settings) -> None:
-        with self._store.transaction() as tx:
-            tx.set_setting(KEY, settings.to_json())
-        self._serve(settings=settings)
-        self._applied()
-
-    def _remove_old_models(self) -> None:
-        """A reader or a backup that began before a swap may still want the model of then: leave it to the next.
-
-        So does a disk that is full or failing: the swap is done.
-        """
-        path, keep = self._store.path, self._settings.model
-        with contextlib.suppress(DiskFull, DiskFailed):
-            if models.others(path, keep) and self._store.settled():
-                models.remove_others(path, keep)
-
-    def _base_sequence(self) -> int:
-        base = self._store.base()
-        return base.sequence if base is not None else 0
-
-    def _refresh_base(self) -> None:
-        """Write a base if the disk lets us: what was acknowledged does not depend on one."""
-        try:
-            self._write_base()
-        except (DiskFull, DiskFailed):
-            logger.warning("the disk is full or failing: no base was written, so opening this index will take longer")
-
-    def _write_base(self) -> None:
-        self._store.write_base(self._live.to_arrays(), self._live.sequence)
 
 
 def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:

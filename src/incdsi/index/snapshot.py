@@ -14,10 +14,11 @@ from incdsi.documents import Document, Hit
 from incdsi.errors import InvalidFile, ModelNotFound, UnknownDocument
 from incdsi.filters import Where, parse
 from incdsi.index import models
+from incdsi.index.draft import require_query
 from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
 from incdsi.index.settings import Settings, stored_settings
 from incdsi.progress import Stopwatch
-from incdsi.search import Mode, Ranking, by_learned, by_words, fused, lexical_part
+from incdsi.search import Mode, Ranking, by_learned, by_words, check_mode, fused, lexical_part
 from incdsi.store import Store
 from incdsi.text.encoders import Encoder
 
@@ -63,12 +64,14 @@ class Snapshot:
         text: str,
         k: int,
         where: Where | None,
-        mode: Mode,
+        mode: str,
         watch: Stopwatch,
-        most_bytes: int | None = None,
+        most_bytes: int | None,
     ) -> list[Hit]:
         """The k best documents for a text, read from the store; TooLarge when they have more than `most_bytes`."""
-        ranking = self._ranking(text, mode, watch)
+        require_query(text)
+        readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
+        ranking = self._ranking(readable, check_mode(mode), watch)
         allowed = ranking.scores.alive
         with watch.step("filter"):
             if where is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
@@ -14,12 +15,14 @@ from incdsi.index.draft import Draft
 from incdsi.index.live import Live
 from incdsi.index.quality import Probe, Quality, learned_ranks, probes, quality, ranks_by_weight, reached
 from incdsi.index.replacement import Replacement, replaced, sweep, taught_last
+from incdsi.index.session import Session
 from incdsi.index.settings import Settings, hyperparameters_from
 from incdsi.index.snapshot import Snapshot, preserve_by
 from incdsi.progress import Progress
 from incdsi.store import Record, Store
 
 ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
+ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
 FUSIONS = tuple(step / 20 for step in range(21))  # lexical weights tried, from none to lexical alone
@@ -33,6 +36,50 @@ LADDER = (
     BOLD,
     Hyperparameters(margins=Margins(retrieve=6.0, preserve=3.5), weights=Weights(retrieve=0.9, anchor=0.02)),
 )
+
+
+logger = logging.getLogger("incdsi")
+
+
+class Tuner:
+    """Tunes an index by its held-out queries: when it is asked, and whenever enough of them are new."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._not_before = 0  # so many of them, after a tuning that failed
+
+    def tune(self, progress: Progress | None) -> Tuning:
+        """Choose, place everything by it, and put it in place at once; for who holds the lock."""
+        session = self._session
+        now, records, version = session.current(), session.records(), session.store.version
+        new, outcome = retuned(now, records, session.held_out, version, progress)
+        session.swap(new, session.encoder)
+        return outcome
+
+    def tune_if_due(self, progress: Progress | None) -> None:
+        """Tune when enough is held out.
+
+        What was added is on the disk already: whatever stops the tuning must not look like a refusal.
+        """
+        if not self._due():
+            return
+        try:
+            self.tune(progress)
+        except KeyboardInterrupt as stop:
+            raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
+        except Exception as error:
+            self._not_before = 2 * self._session.held_out
+            self._session.recover()
+            no_room = isinstance(error, OSError | MemoryError)
+            logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
+
+    def _due(self) -> bool:
+        session = self._session
+        enough = max(ENOUGH, 4 * session.settings.tuned_at, self._not_before)
+        if not session.settings.tuning or session.held_out < enough:
+            return False
+        session.held_out = session.store.held_out()  # some may have gone with their documents
+        return session.held_out >= enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
