@@ -69,14 +69,14 @@ def apply(index: LexicalIndex, documents: dict[int, str], operation: tuple) -> L
     """Do it to the index and to the model; what the model has no room for is left out."""
     verb, *arguments = operation
     if verb == "add" and arguments[0] not in documents:
-        index.add(*arguments)
+        index.add_many([arguments[0]], [arguments[1]])
         documents[arguments[0]] = arguments[1]
     elif verb == "add_many":
         fresh = {slot: text for slot, text in arguments[0].items() if slot not in documents}
         index.add_many(list(fresh), list(fresh.values()))
         documents.update(fresh)
     elif verb == "remove" and arguments[0] in documents:
-        index.remove(arguments[0])
+        index.remove_many([arguments[0]])
         del documents[arguments[0]]
     elif verb == "remove_many":
         index.remove_many(arguments[0] & documents.keys())
@@ -147,8 +147,8 @@ def test_what_came_and_went_leaves_no_trace_in_the_arrays(merge_at: int) -> None
     index = build(documents)
     before = index.to_arrays()
     with mock.patch.object(lexical_index, "_MERGE_LEAST", merge_at):
-        index.add(9, "secret river")
-        index.remove(9)
+        index.add_many([9], ["secret river"])
+        index.remove_many([9])
     after = index.to_arrays()
     assert before.keys() == after.keys()
     for name, array in before.items():
@@ -160,7 +160,7 @@ def test_many_documents_in_one_batch_equal_the_same_ones_added_singly() -> None:
     documents = {slot: " ".join(f"w{int(z)}" for z in rng.zipf(1.3, 40) if z < 10**6) for slot in range(900)}
     singly = LexicalIndex()
     for slot in rng.permutation(900).tolist():
-        singly.add(slot, documents[slot])
+        singly.add_many([slot], [documents[slot]])
     assert len(singly._base) > 0, "too few postings to have merged: the test lost its point"
     for query in ("w1 w2 w3", "w1 w1 w17", documents[5]):
         np.testing.assert_array_equal(singly.scores(query, 900), build(documents).scores(query, 900))
@@ -254,8 +254,8 @@ def test_memory_mapped_arrays_give_the_same_index_and_can_be_edited(tmp_path: Pa
     assert (opened.k1, opened.b) == (1.5, 0.5)
     np.testing.assert_array_equal(opened.scores("rain in tents", 5), index.scores("rain in tents", 5))
     for each in (opened, index):
-        each.remove(0)
-        each.add(5, "rain on tents")
+        each.remove_many([0])
+        each.add_many([5], ["rain on tents"])
     np.testing.assert_array_equal(opened.scores("rain in tents", 6), index.scores("rain in tents", 6))
 
 
@@ -298,8 +298,8 @@ def test_readers_see_each_change_whole_or_not_at_all(merge_at: int) -> None:
         for reader in readers:
             reader.start()
         for _ in range(300):
-            index.add(30, "rain rain boots")
-            index.remove(30)
+            index.add_many([30], ["rain rain boots"])
+            index.remove_many([30])
         done.set()
         for reader in readers:
             reader.join()
@@ -310,8 +310,8 @@ def test_readers_see_each_change_whole_or_not_at_all(merge_at: int) -> None:
 def test_adding_and_removing_for_ever_keeps_nothing() -> None:
     index = build({0: "boots"})
     for slot in range(1, 500):
-        index.add(slot, f"rain w{slot}")
-        index.remove(slot)
+        index.add_many([slot], [f"rain w{slot}"])
+        index.remove_many([slot])
     assert index._recent.bags.keys() == {0}
     assert (index._recent.size, len(index._recent._postings), index._removed_postings) == (1, 1, 0)
 

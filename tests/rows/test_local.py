@@ -45,7 +45,7 @@ def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
     alive = np.ones(n, dtype=bool)
     query = np.random.default_rng(1).standard_normal(16).astype(np.float32)
     for gone in by_sorting(vectors, alive, query, 3)[0]:
-        rows.remove(int(gone))
+        rows.remove_many([int(gone)])
         alive[gone] = False
     allowed = np.arange(n) % 3 != 0
     for mask in (None, allowed):
@@ -101,7 +101,7 @@ def test_nearest_lists_the_violators_and_proves_the_rest(n, limit, screen):
 
 def test_nearest_leaves_out_the_rows_of_the_one_that_asks_and_of_the_removed():
     rows, _, _ = filled(20, 4)
-    rows.remove(3)
+    rows.remove_many([3])
     near = rows.under(0.0, without=7).nearest(100 * np.ones((1, 4)), 64)[0]
     violated = near.indices[near.rows @ (100 * np.ones(4)) > near.ceilings]
     assert not set(rows.owners(violated).tolist()) & {-1, 3, 7}
@@ -109,14 +109,14 @@ def test_nearest_leaves_out_the_rows_of_the_one_that_asks_and_of_the_removed():
 
 def test_a_row_of_zeros_constrains_nobody():
     rows = LocalRows(3)
-    rows.append(np.ones(3), np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]))
+    rows.append_many([np.ones(3)], [np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])])
     assert len(rows.under(1.0)) == 1
 
 
 def test_removed_preserve_rows_give_their_memory_back():
     rows, _, _ = filled(100, 4)
     for slot in range(80):
-        rows.remove(slot)
+        rows.remove_many([slot])
     assert len(rows.under(0.0)) < 120
     kept = rows.under(0.0).nearest(100 * np.ones((1, 4)), 500)[0]
     alive = {int(o) for o in rows.owners(kept.indices[np.isfinite(kept.ceilings)])}
@@ -160,7 +160,7 @@ def test_removing_many_is_removing_one_by_one():
     gone = [40, 3, 7, 0]
     together.remove_many(gone)
     for slot in gone:
-        one_by_one.remove(slot)
+        one_by_one.remove_many([slot])
     assert (together.alive == one_by_one.alive).all()
     for found, expected in zip(together.preserve_arrays(), one_by_one.preserve_arrays(), strict=True):
         assert (found == expected).all()
@@ -171,7 +171,7 @@ def test_removing_many_is_removing_one_by_one():
 
 def test_replace_moves_a_document_to_a_new_slot_with_new_rows():
     rows, _, _ = filled(5, 4)
-    slot = rows.replace(2, 9 * np.ones(4), np.ones((3, 4)))
+    (slot,) = rows.append_many([9 * np.ones(4)], [np.ones((3, 4))], instead_of=[2])
     assert 2 not in rows
     assert slot in rows
     assert len(rows) == 5
@@ -181,13 +181,15 @@ def test_replace_moves_a_document_to_a_new_slot_with_new_rows():
 
 def test_scores_cover_every_slot_and_hide_the_removed():
     rows, vectors, _ = filled(6, 4)
-    rows.remove(1)
+    rows.remove_many([1])
     scores = rows.scores(np.ones(4))
     assert scores.alive.tolist() == [True, False, True, True, True, True]
     assert scores.exact(np.arange(6)) == pytest.approx(vectors.astype(np.float64).sum(axis=1), rel=1e-12)
 
 
-@pytest.mark.parametrize("act", [lambda r: r.remove(9), lambda r: r.replace(9, np.ones(4), np.ones((1, 4)))])
+@pytest.mark.parametrize(
+    "act", [lambda r: r.remove_many([9]), lambda r: r.append_many([np.ones(4)], [np.ones((1, 4))], [9])]
+)
 def test_an_unknown_slot_is_refused(act):
     with pytest.raises(UnknownDocument, match="expected a slot in use, found 9"):
         act(filled(3, 4)[0])
@@ -196,11 +198,11 @@ def test_an_unknown_slot_is_refused(act):
 @pytest.mark.parametrize(
     "act",
     [
-        lambda r: r.append(np.ones(5), np.ones((1, 4))),
-        lambda r: r.append(np.ones(4), np.ones((1, 5))),
-        lambda r: r.append(np.full(4, np.nan), np.ones((1, 4))),
+        lambda r: r.append_many([np.ones(5)], [np.ones((1, 4))]),
+        lambda r: r.append_many([np.ones(4)], [np.ones((1, 5))]),
+        lambda r: r.append_many([np.full(4, np.nan)], [np.ones((1, 4))]),
         lambda r: r.scores(np.ones(3)),
-        lambda r: r.replace(0, np.ones(4), np.full((1, 4), np.inf)),
+        lambda r: r.append_many([np.ones(4)], [np.full((1, 4), np.inf)], [0]),
         lambda r: LocalRows(0),
     ],
 )
@@ -216,7 +218,7 @@ def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
 def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
     h = 8
     rows = LocalRows(h, Float32(h))
-    rows.append(np.ones(h), np.ones((1, h)))
+    rows.append_many([np.ones(h)], [np.ones((1, h))])
     wrong: list[int] = []
     done = threading.Event()
 
@@ -231,7 +233,7 @@ def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
         reader.start()
     slot = 0
     for turn in range(300):
-        slot = rows.replace(slot, (turn + 2) * np.ones(h), np.ones((1, h)))
+        (slot,) = rows.append_many([(turn + 2) * np.ones(h)], [np.ones((1, h))], instead_of=[slot])
     done.set()
     for reader in readers:
         reader.join()

@@ -58,7 +58,7 @@ def test_what_went_leaves_no_trace_in_the_spread_of_what_is_left(seed, n, left):
     rows = LocalRows(24)
     rows.append_many(list(vectors[order]), [np.empty((0, 24))] * (n + left))
     for slot in rng.permutation(np.flatnonzero(order < n)):
-        rows.remove(int(slot))
+        rows.remove_many([int(slot)])
     scores, spread = rows.scores_and_spread(rng.standard_normal(24).astype(np.float32))
     assert spread.count == left
     assert spread.deviation == 0
@@ -89,7 +89,7 @@ def test_what_was_saved_is_used_and_what_does_not_fit_is_computed_anew():
     vectors, query = rng.standard_normal((20, 6)).astype(np.float32), rng.standard_normal(6).astype(np.float32)
     rows = LocalRows(6)
     rows.append_many(list(vectors), [np.empty((0, 6))] * 20)
-    rows.remove(3)
+    rows.remove_many([3])
     kept = np.delete(vectors, 3, axis=0)
     saved = rows.moments_arrays()
     for arrays in (saved, {}, {**saved, "count": np.array([7])}, {**saved, "squares": np.zeros((2, 2))}):

@@ -34,7 +34,7 @@ def test_removing_the_oldest_documents_makes_no_pass_look_at_everything(
 
     monkeypatch.setattr(preserve, "_Found", Watched)
     for slot in range(removed):
-        rows.remove(slot)
+        rows.remove_many([slot])
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
     assert len(near.indices) <= 100
     assert max(seen) < 1000  # of some 6,000 to 12,000
@@ -43,7 +43,7 @@ def test_removing_the_oldest_documents_makes_no_pass_look_at_everything(
 
 def test_removed_rows_are_never_near(rows: LocalRows) -> None:
     for slot in range(3, DOCUMENTS):
-        rows.remove(slot)
+        rows.remove_many([slot])
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
     assert set(rows.owners(near.indices)) == {0, 1, 2}
     assert near.radius == np.inf

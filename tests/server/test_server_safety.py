@@ -234,7 +234,7 @@ def test_a_small_question_gets_no_huge_answer(start: Start, index: Index, monkey
     assert len(http.post("/v1/search", json={"query": "rope", "k": 3}).json()["hits"]) == 3
     decoded = list[str]()
     with monkeypatch.context() as patched:
-        patched.setattr("incdsi.store.store.decode_document", lambda *columns: decoded.append(columns[0]))
+        patched.setattr("incdsi.store.reading.decode_document", lambda *columns: decoded.append(columns[0]))
         said = problem(http.post("/v1/search", json={"query": "rope", "k": 5}), 413, "TooLarge")
     assert "lower k" in said
     assert not decoded  # refused before a text was read

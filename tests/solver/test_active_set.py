@@ -119,7 +119,7 @@ def _filled(rng, n, h, per_document=2):
     centres = rng.standard_normal((max(n // 10, 1), h))
     for _ in range(n):
         queries = centres[rng.integers(0, len(centres))] + 0.6 * rng.standard_normal((per_document, h))
-        rows.append(8 * queries.mean(axis=0) / np.linalg.norm(queries.mean(axis=0)), queries)
+        rows.append_many([8 * queries.mean(axis=0) / np.linalg.norm(queries.mean(axis=0))], [queries])
     return rows, centres
 
 
@@ -139,7 +139,7 @@ def _add(rows, batch, margins, weights, keep_lost):
     ceilings = rows.under(margins.preserve)
     placements = solve_many(newcomers, ceilings, margins=margins, weights=weights, keep_lost=keep_lost)
     for (queries, _), placement in zip(batch, placements, strict=True):
-        rows.append(placement.vector, queries[placement.preserved])
+        rows.append_many([placement.vector], [queries[placement.preserved]])
     return [placement.solution for placement in placements]
 
 
@@ -182,7 +182,7 @@ def test_later_documents_respect_earlier_ones_of_the_same_batch():
 
 def test_a_placement_names_its_rivals_and_the_queries_it_won():
     rows = LocalRows(2)
-    rows.append([5.0, 0.0], [[1.0, 0.0]])
+    rows.append_many([[5.0, 0.0]], [[[1.0, 0.0]]])
     queries = np.array([[1.0, 0.0], [0.0, 1.0]])
     batch = [
         Newcomer(queries[1:], rows.best(queries[1:])[0], np.zeros(2)),

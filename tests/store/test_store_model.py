@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,22 +93,10 @@ class StoreAgainstDict(RuleBasedStateMachine):
     def solve_again_and_back(self, data: st.DataObject) -> None:
         id = data.draw(st.sampled_from(sorted(self.model)))
         record = sample(id, self.model[id])
-        count = len(record.queries)
+        other = tuple(replace(query, preserved=False, own_score=0.0) for query in record.queries)
         with self.store.transaction() as tx:
-            tx.update_solution(
-                self.rows[id],
-                vector=np.zeros(H, np.float32),
-                constrained_by=(),
-                preserved=[False] * count,
-                own_scores=[0.0] * count,
-            )
-            tx.update_solution(
-                self.rows[id],
-                vector=record.vector,
-                constrained_by=record.constrained_by,
-                preserved=[query.preserved for query in record.queries],
-                own_scores=[query.own_score for query in record.queries],
-            )
+            tx.replace(id, replace(record, vector=np.zeros(H, np.float32), queries=other, constrained_by=()))
+            tx.replace(id, record)
         self.version += 2
 
     @rule(id=IDS)

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,8 +82,6 @@ def test_a_refused_change_leaves_the_rest_of_the_block(store: Store) -> None:
             tx.delete("b")
         with pytest.raises(UnknownDocument, match="'b'"):
             tx.replace("b", sample("b"))
-        with pytest.raises(UnknownDocument, match="row 9"):
-            tx.update_solution(9, vector=np.ones(H, np.float32), constrained_by=(), preserved=(), own_scores=())
     assert contents(store) == {"a": content(sample("a"))}
     assert store.version == 1
 
@@ -108,11 +107,14 @@ def test_resolving_changes_the_solution_and_nothing_else(store: Store) -> None:
     with store.transaction() as tx:
         row = tx.insert(record)
     vector = np.arange(H, dtype=np.float32)
+    solved = tuple(
+        replace(query, preserved=preserved, own_score=own_score)
+        for query, preserved, own_score in zip(record.queries, (True, False, True), (1.0, 2.0, 3.5), strict=True)
+    )
     with store.transaction() as tx:
-        tx.update_solution(
-            row, vector=vector, constrained_by=(7, 5, 7), preserved=[True, False, True], own_scores=[1.0, 2.0, 3.5]
-        )
+        tx.replace(record.document.id, replace(record, vector=vector, queries=solved, constrained_by=(7, 5, 7)))
     found = store.get(record.document.id)
+    assert found.row == row
     assert found.vector.tolist() == vector.tolist()
     assert found.constrained_by == (5, 7)
     assert [(q.preserved, q.own_score) for q in found.queries] == [(True, 1.0), (False, 2.0), (True, 3.5)]
@@ -185,14 +187,13 @@ def test_vectors_of_two_lengths_are_refused_unless_all_change_at_once(store: Sto
     with store.transaction() as tx:
         tx.replace("a", of_length("a", 6))
         tx.replace("b", of_length("b", 6))
-    assert store.dimension == 6
+    assert [len(store.get(id).vector) for id in ("a", "b")] == [6, 6]
     with store.transaction() as tx:
         tx.delete("a")
         tx.delete("b")
-    assert store.dimension is None
     with store.transaction() as tx:
         tx.insert(of_length("a", 2))
-    assert (store.dimension, store.verify()) == (2, [])
+    assert (len(store.get("a").vector), store.verify()) == (2, [])
 
 
 def test_settings_hold_json_and_count_as_changes(store: Store) -> None:

@@ -80,10 +80,6 @@ class LexicalIndex:
     def __contains__(self, slot: int) -> bool:
         return self._length(slot) >= 0
 
-    def add(self, slot: int, text: str) -> None:
-        """Index `text` under a free slot."""
-        self.add_many([slot], [text])
-
     def add_many(self, slots: Sequence[int], texts: Sequence[str], progress: Progress | None = None) -> None:
         """Index all texts or, if a slot is taken or `progress` raises, none."""
         self._require_free(slots, texts)
@@ -96,10 +92,6 @@ class LexicalIndex:
             self._merge(bags)
         else:
             self._append(bags)
-
-    def remove(self, slot: int) -> None:
-        """Forget the document under `slot`; see `remove_many`."""
-        self.remove_many([slot])
 
     def remove_many(self, slots: Iterable[int]) -> None:
         """Forget all documents under `slots` or, if one is unknown, none.

@@ -110,10 +110,6 @@ class LocalRows:
 
     # Writing
 
-    def append(self, vector: ArrayLike, queries: ArrayLike) -> int:
-        """Add a document with its vector (h,) and preserve rows (m, h); its slot."""
-        return self.append_many([vector], [queries])[0]
-
     def append_many(
         self,
         vectors: Sequence[ArrayLike],
@@ -131,10 +127,6 @@ class LocalRows:
         written = self._vectors.gather(np.arange(slots.start, slots.stop))
         self._publish(len(slots), gone, self._view.moments.added(written))
         return slots
-
-    def replace(self, slot: int, vector: ArrayLike, queries: ArrayLike) -> int:
-        """Put a new vector and preserve rows in place of a document's old ones; its new slot."""
-        return self.append_many([vector], [queries], instead_of=[slot])[0]
 
     def fill(self, vectors: Floats, moments: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Take over the vectors (n, h) of a saved index into an empty one, without their preserve rows.
@@ -156,10 +148,6 @@ class LocalRows:
     def preserve_arrays(self) -> tuple[Slots, Floats, NDArray[np.float64]]:
         """All preserve rows, to be saved: their owners' slots (m,), rows (m, h) and own scores (m,)."""
         return self._preserve.arrays()
-
-    def remove(self, slot: int) -> None:
-        """Take a document out, with its preserve rows."""
-        self.remove_many([slot])
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take documents out, with their preserve rows, at the price of one look at all rows; all or none."""

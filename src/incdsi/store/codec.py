@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Document, MetadataValue, utf8
 from incdsi.errors import InvalidInput
 from incdsi.filters import Kind, comparable
-from incdsi.store.records import JSON, Record, StoredQuery, Vector
+from incdsi.store.records import JSON, Record, StoredQuery
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
@@ -39,33 +39,16 @@ def encode(record: Record) -> Columns:
     """The columns of a record; refuses what could not be read back equal."""
     name = f"document {record.document.id!r}"
     dimension = _dimension(record, name)
-    links = sorted_rows(record.constrained_by)
+    links = tuple(sorted({int(row) for row in record.constrained_by}))
     metadata = metadata_rows(record.document.metadata)
     return Columns(
         document=_document_columns(record.document),
         inputs=_input_columns(record, dimension, name),
-        solution=solution_columns(
-            vector=record.vector,
-            preserved=[query.preserved for query in record.queries],
-            own_scores=[query.own_score for query in record.queries],
-            links=links,
-            name=name,
-        ),
+        solution=_solution_columns(record, links, name),
         metadata=metadata,
         links=links,
         dimension=dimension,
     )
-
-
-def solution_columns(
-    *, vector: Vector, preserved: Sequence[bool], own_scores: Sequence[float], links: Sequence[int], name: str
-) -> tuple[bytes, bytes, bytes, int]:
-    """What solving decided: vector, preserved, own_scores, and a checksum that covers the links too."""
-    scores = np.asarray(own_scores, dtype=FLOAT64)
-    if not np.isfinite(scores).all():
-        raise InvalidInput(f"{name}: own scores must be finite, found {scores.tolist()}")
-    parts = (_vector_bytes(vector, f"{name}: vector"), bytes(map(bool, preserved)), scores.tobytes())
-    return (*parts, checksum(*parts, np.asarray(links, dtype="<i8").tobytes()))
 
 
 def decode(columns: Sequence[Any]) -> Record:
@@ -128,16 +111,21 @@ def dump_json(value: JSON, name: str) -> str:
     return dumped
 
 
-def sorted_rows(rows: Iterable[int]) -> tuple[int, ...]:
-    """Rows in increasing order, once each, as plain integers."""
-    return tuple(sorted({int(row) for row in rows}))
-
-
 def _document_columns(document: Document) -> tuple[str, str, str, str, int]:
     name = f"document {document.id!r}"
     metadata = dump_json(dict(document.metadata), f"{name}: metadata")
     texts = (document.id, document.title, document.text, metadata)
     return (*texts, checksum(*(utf8(text, name) for text in texts)))
+
+
+def _solution_columns(record: Record, links: Sequence[int], name: str) -> tuple[bytes, bytes, bytes, int]:
+    """What solving decided: vector, preserved, own scores, and a checksum that covers the links too."""
+    scores = np.array([query.own_score for query in record.queries], dtype=FLOAT64)
+    if not np.isfinite(scores).all():
+        raise InvalidInput(f"{name}: own scores must be finite, found {scores.tolist()}")
+    preserved = bytes(bool(query.preserved) for query in record.queries)
+    parts = (_vector_bytes(record.vector, f"{name}: vector"), preserved, scores.tobytes())
+    return (*parts, checksum(*parts, np.asarray(links, dtype="<i8").tobytes()))
 
 
 def _input_columns(record: Record, dimension: int, name: str) -> tuple[bytes, str, bytes, bytes, bytes, int]:

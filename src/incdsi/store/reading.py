@@ -10,8 +10,9 @@ from typing import Any
 
 import apsw
 
-from incdsi.errors import UnknownDocument
-from incdsi.store.codec import decode
+from incdsi.documents import Document
+from incdsi.errors import TooLarge, UnknownDocument
+from incdsi.store.codec import decode, decode_document
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt
 from incdsi.store.records import Record
 
@@ -23,6 +24,7 @@ SELECT documents.row, sequence, id, title, text, metadata,
        (SELECT json_group_array(constrainer) FROM links WHERE links.row = documents.row)
 FROM documents LEFT JOIN inputs USING (row) LEFT JOIN solutions USING (row)
 """
+SIZE = "octet_length(id) + octet_length(title) + octet_length(text) + octet_length(metadata)"
 
 
 def decoded(file: Path, columns: Sequence[Any]) -> Record:
@@ -56,6 +58,23 @@ def select_rows(connection: apsw.Connection, columns: str, rows: Iterable[int]) 
     if missing:
         raise UnknownDocument(f"no documents in rows {missing[:5]}; they may have been deleted")
     return [tuple(found[row]) for row in wanted]
+
+
+def read_documents(connection: apsw.Connection, rows: Iterable[int], most_bytes: int | None) -> list[Document]:
+    """The documents in these rows, in that order; TooLarge, before they are read, when they are more."""
+    wanted = list(rows)
+    if most_bytes is not None and sum(size for (size,) in select_rows(connection, SIZE, wanted)) > most_bytes:
+        raise TooLarge(f"the documents have more than {most_bytes:,} bytes; ask for fewer")
+    return [decode_document(*columns) for columns in select_rows(connection, "id, title, text, metadata", wanted)]
+
+
+def read_titles(connection: apsw.Connection, ids: Iterable[str], longest: int) -> dict[str, str]:
+    """The beginnings of the titles of those documents that are there."""
+    found = connection.execute(
+        "SELECT id, substr(title, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))",
+        (longest, json.dumps(list(ids))),
+    )
+    return dict(found)
 
 
 class Upserts(Iterator[Record]):

@@ -15,23 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
-from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, TooLarge, UnknownDocument, UnsupportedFormat
+from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
 from incdsi.filters import Filter
 from incdsi.progress import Progress
 from incdsi.store import answers, checks, forks, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
-from incdsi.store.codec import HELD_OUT, decode_document
+from incdsi.store.codec import HELD_OUT
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
 from incdsi.store.files import STORE
 from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
-from incdsi.store.reading import RECORDS, Changes, decoded, find_row, read_changes, select_rows
+from incdsi.store.reading import (
+    RECORDS,
+    Changes,
+    decoded,
+    find_row,
+    read_changes,
+    read_documents,
+    read_titles,
+    select_rows,
+)
 from incdsi.store.records import JSON, Record
 from incdsi.store.schema import check_format, format_version, migrate
 from incdsi.store.transaction import Transaction
-
-SIZE = "octet_length(id) + octet_length(title) + octet_length(text) + octet_length(metadata)"
 
 
 class Store:
@@ -217,12 +224,6 @@ class Store:
         """The sequence of the last change; 0 when there was none."""
         return int(self._value("SELECT sequence FROM state"))
 
-    @property
-    def dimension(self) -> int | None:
-        """The length h of every vector; None while there is no document."""
-        found: int | None = self._value("SELECT dimension FROM state")
-        return found
-
     def get(self, id: str) -> Record:
         """The record of a document; UnknownDocument when it is not there."""
         with self._readers.snapshot() as connection:
@@ -244,21 +245,13 @@ class Store:
 
         TooLarge when they have more than `most_bytes`, which is known before they are read.
         """
-        wanted = list(rows)
         with self._readers.snapshot() as connection:
-            if most_bytes is not None and sum(size for (size,) in select_rows(connection, SIZE, wanted)) > most_bytes:
-                raise TooLarge(f"the documents have more than {most_bytes:,} bytes; ask for fewer")
-            found = select_rows(connection, "id, title, text, metadata", wanted)
-        return [decode_document(*columns) for columns in found]
+            return read_documents(connection, rows, most_bytes)
 
     def titles(self, ids: Iterable[str], longest: int) -> dict[str, str]:
         """The beginnings of the titles of those documents that are there."""
         with self._readers.borrow() as connection:
-            found = connection.execute(
-                "SELECT id, substr(title, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))",
-                (longest, json.dumps(list(ids))),
-            )
-            return dict(found)
+            return read_titles(connection, ids, longest)
 
     def changes(self, since: int) -> Changes:
         """Everything newer than `since` in one snapshot; `since=0` is everything."""

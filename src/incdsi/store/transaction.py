@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -12,10 +12,10 @@ from incdsi.documents import utf8
 from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
 from incdsi.store import answers
 from incdsi.store.answers import Answer
-from incdsi.store.codec import Columns, dump_json, encode, solution_columns, sorted_rows
+from incdsi.store.codec import Columns, dump_json, encode
 from incdsi.store.connections import clear_errors
 from incdsi.store.reading import find_row
-from incdsi.store.records import JSON, Record, Vector
+from incdsi.store.records import JSON, Record
 
 
 class Transaction:
@@ -73,24 +73,6 @@ class Transaction:
             execute("INSERT INTO tombstones VALUES (?, ?)", (row, self._sequence + 1))
         return row
 
-    def update_solution(
-        self,
-        row: int,
-        *,
-        vector: Vector,
-        constrained_by: Sequence[int],
-        preserved: Sequence[bool],
-        own_scores: Sequence[float],
-    ) -> None:
-        """Stores a re-solved row without touching text or embeddings; one flag and score a query."""
-        name, links = f"row {row}", sorted_rows(constrained_by)
-        columns = solution_columns(vector=vector, preserved=preserved, own_scores=own_scores, links=links, name=name)
-        with self._change() as execute:
-            self._require_match(row, dimension=len(vector), counts=(len(preserved), len(own_scores)))
-            execute("UPDATE documents SET sequence = ? WHERE row = ?", (self._sequence + 1, row))
-            execute("DELETE FROM links WHERE row = ?", (row,))
-            self._write_solution(row, columns, links)
-
     def set_setting(self, key: str, value: JSON) -> None:
         """Stores a setting; readers see it with the rest of the transaction."""
         utf8(key, "setting")
@@ -140,34 +122,19 @@ class Transaction:
     def _write_parts(self, row: int, columns: Columns) -> None:
         connection = self._connection
         connection.execute("REPLACE INTO inputs VALUES (?, ?, ?, ?, ?, ?, ?)", (row, *columns.inputs))
-        self._write_solution(row, columns.solution, columns.links)
+        connection.execute("REPLACE INTO solutions VALUES (?, ?, ?, ?, ?)", (row, *columns.solution))
+        connection.executemany("INSERT INTO links VALUES (?, ?)", [(row, link) for link in columns.links])
         connection.executemany(
             "INSERT INTO metadata VALUES (?, ?, ?, ?)", [(*entry, row) for entry in columns.metadata]
         )
         self._mixed |= self._dimension not in (None, columns.dimension)
         self._dimension = columns.dimension
 
-    def _write_solution(self, row: int, columns: tuple[bytes, bytes, bytes, int], links: Sequence[int]) -> None:
-        self._connection.execute("REPLACE INTO solutions VALUES (?, ?, ?, ?, ?)", (row, *columns))
-        self._connection.executemany("INSERT INTO links VALUES (?, ?)", [(row, link) for link in links])
-
     def _known(self, id: str) -> int:
         row = find_row(self._connection, id)
         if row is None:
             raise UnknownDocument(f"no document {id!r} in the store; add it first")
         return row
-
-    def _require_match(self, row: int, *, dimension: int, counts: tuple[int, int]) -> None:
-        found = self._connection.execute(
-            "SELECT length(generated), length(anchor) / 4 FROM inputs WHERE row = ?", (row,)
-        ).get
-        if found is None:
-            raise UnknownDocument(f"no document in row {row}; it may have been deleted")
-        if (*counts, dimension) != (found[0], found[0], found[1]):
-            raise InvalidInput(
-                f"row {row}: expected {found[0]} flags, {found[0]} own scores and a vector of length "
-                f"{found[1]}, found {counts[0]}, {counts[1]} and {dimension}"
-            )
 
     def _require_one_dimension(self) -> None:
         other = self._connection.execute(

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ def fill(store: Store) -> None:
         tx.insert(Record(document=document, vector=two, anchor=one, queries=(query, query), constrained_by=(2, 1)))
         tx.replace("plain", Record(document=Document(id="plain", text="new"), vector=two, anchor=two))
         tx.delete("gone")
-        tx.update_solution(3, vector=one, constrained_by=(1,), preserved=[False, True], own_scores=[1, 2])
+        solved = replace(query, preserved=False, own_score=1), replace(query, own_score=2)
+        tx.replace("full", Record(document=document, vector=one, anchor=one, queries=solved, constrained_by=(1,)))
         tx.set_setting("encoder", {"name": "golden", "dimension": 2})
     store.write_base({"rows": np.array([1, 3]), "document_vectors": np.array([two, one])}, store.version)
 
