@@ -22,6 +22,7 @@ from incdsi.progress import Progress
 from incdsi.store import Record, Store
 
 ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
+logger = logging.getLogger("incdsi")
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
 TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
@@ -36,9 +37,6 @@ LADDER = (
     BOLD,
     Hyperparameters(margins=Margins(retrieve=6.0, preserve=3.5), weights=Weights(retrieve=0.9, anchor=0.02)),
 )
-
-
-logger = logging.getLogger("incdsi")
 
 
 class Tuner:

@@ -45,26 +45,6 @@ class Writer:
             finally:
                 self._receipt = None
 
-    @property
-    def _store(self) -> Store:
-        return self._session.store
-
-    def _drafter(self) -> Drafter:
-        session = self._session
-        return Drafter(
-            encoder=session.encoder,
-            generator=self._written_by,
-            hold_out=session.settings.tuning,
-            owners=session.live.queries,
-        )
-
-    def _written_by(self) -> Generator:
-        """What writes queries for new texts; refuses when it cannot be had."""
-        if self._generator is None:
-            self._generator = generator_of(self._store, self._given)
-            self._session.applied()
-        return self._generator
-
     def add(
         self,
         documents: Sequence[Document],
@@ -85,17 +65,6 @@ class Writer:
             if progress is not None:
                 progress(len(additions), len(documents))
         return additions
-
-    def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
-        watch = Stopwatch()
-        drafts = self._drafter().drafts(documents, queries, watch)
-        placed = place_many(self._session.live, drafts, self._session.settings, watch=watch)
-        with watch.step("commit"), self._store.transaction() as tx:
-            records = _inserted(tx, placed)
-            self._acknowledge(tx, lambda: self._additions(placed, records, watch))
-        self._show(records, watch)
-        self._session.held_out += _held_out(records)
-        return self._additions(placed, records, watch)
 
     def take_over(self, records: Sequence[Record]) -> None:
         """Store documents that were placed elsewhere, in one transaction."""
@@ -126,19 +95,6 @@ class Writer:
         self._session.held_out = self._store.held_out()
         return additions
 
-    def _attach(
-        self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live, *, acknowledge: bool
-    ) -> list[Addition]:
-        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
-        watch = Stopwatch()
-        drafts = self._drafter().attached([self._store.get(id) for id in ids], queries, watch)
-        placed = []
-        for draft in drafts:
-            placed.append(place_alone(beside, draft, self._session.settings, watch=watch))
-            if beside is not self._session.live:
-                beside.put([placed[-1].knowing(())])
-        return self._additions(placed, self._record_again(placed, watch, acknowledge), watch)
-
     def delete(self, ids: Sequence[str], *, resolve: bool, progress: Progress | None) -> int:
         """Remove documents in one transaction, how many; `resolve` places anew those that they constrained."""
         try:
@@ -167,9 +123,31 @@ class Writer:
             raise KeyboardInterrupt(f"stopped; {self._waiting()}") from stop
         return len(rows)
 
-    def _waiting(self) -> str:
-        left = len(self._store.unresolved())
-        return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
+    # Inside
+
+    def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+        watch = Stopwatch()
+        drafts = self._drafter().drafts(documents, queries, watch)
+        placed = place_many(self._session.live, drafts, self._session.settings, watch=watch)
+        with watch.step("commit"), self._store.transaction() as tx:
+            records = _inserted(tx, placed)
+            self._acknowledge(tx, lambda: self._additions(placed, records, watch))
+        self._show(records, watch)
+        self._session.held_out += _held_out(records)
+        return self._additions(placed, records, watch)
+
+    def _attach(
+        self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live, *, acknowledge: bool
+    ) -> list[Addition]:
+        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
+        watch = Stopwatch()
+        drafts = self._drafter().attached([self._store.get(id) for id in ids], queries, watch)
+        placed = []
+        for draft in drafts:
+            placed.append(place_alone(beside, draft, self._session.settings, watch=watch))
+            if beside is not self._session.live:
+                beside.put([placed[-1].knowing(())])
+        return self._additions(placed, self._record_again(placed, watch, acknowledge), watch)
 
     def _removed(self, ids: Sequence[str]) -> list[int]:
         """Remove documents; the rows they had."""
@@ -186,6 +164,10 @@ class Writer:
             self._replace(Draft.of(self._store.get(id)), Stopwatch(), acknowledge=acknowledge and done == 1)
             if progress is not None:
                 progress(done, len(rows))
+
+    def _waiting(self) -> str:
+        left = len(self._store.unresolved())
+        return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
 
     def _replace(self, draft: Draft, watch: Stopwatch, *, acknowledge: bool = True) -> Addition:
         placed = place_alone(self._session.live, draft, self._session.settings, watch=watch)
@@ -227,6 +209,26 @@ class Writer:
             conflicts=(*self._store.ids(rows), *others),
             seconds=dict(seconds),
         )
+
+    @property
+    def _store(self) -> Store:
+        return self._session.store
+
+    def _drafter(self) -> Drafter:
+        session = self._session
+        return Drafter(
+            encoder=session.encoder,
+            generator=self._written_by,
+            hold_out=session.settings.tuning,
+            owners=session.live.queries,
+        )
+
+    def _written_by(self) -> Generator:
+        """What writes queries for new texts; refuses when it cannot be had."""
+        if self._generator is None:
+            self._generator = generator_of(self._store, self._given)
+            self._session.applied()
+        return self._generator
 
 
 def _held_out(records: Sequence[Record]) -> int:

@@ -18,7 +18,7 @@ from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
 from incdsi.filters import Filter
 from incdsi.progress import Progress
-from incdsi.store import answers, checks, forks, upkeep
+from incdsi.store import answers, checks, forks, reading, upkeep
 from incdsi.store.answers import Answer
 from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import HELD_OUT
@@ -26,16 +26,7 @@ from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, ope
 from incdsi.store.files import STORE
 from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
-from incdsi.store.reading import (
-    RECORDS,
-    Changes,
-    decoded,
-    find_row,
-    read_changes,
-    read_documents,
-    read_titles,
-    select_rows,
-)
+from incdsi.store.reading import Changes
 from incdsi.store.records import JSON, Record
 from incdsi.store.schema import check_format, format_version, migrate
 from incdsi.store.transaction import Transaction
@@ -217,7 +208,7 @@ class Store:
 
     def __contains__(self, id: object) -> bool:
         with self._readers.borrow() as connection:
-            return isinstance(id, str) and find_row(connection, id) is not None
+            return isinstance(id, str) and reading.find_row(connection, id) is not None
 
     @property
     def version(self) -> int:
@@ -228,7 +219,8 @@ class Store:
         """The record of a document; UnknownDocument when it is not there."""
         with self._readers.snapshot() as connection:
             row = self._known_row(connection, id)
-            return decoded(self._file, connection.execute(f"{RECORDS} WHERE documents.row = ?", (row,)).get)
+            columns = connection.execute(f"{reading.RECORDS} WHERE documents.row = ?", (row,)).get
+            return reading.decoded(self._file, columns)
 
     def row_of(self, id: str) -> int:
         """The row of a document; UnknownDocument when it is not there."""
@@ -238,7 +230,7 @@ class Store:
     def ids(self, rows: Iterable[int]) -> list[str]:
         """The ids in these rows, in that order; UnknownDocument when one is not there."""
         with self._readers.borrow() as connection:
-            return [id for (id,) in select_rows(connection, "id", rows)]
+            return [id for (id,) in reading.select_rows(connection, "id", rows)]
 
     def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]:
         """The documents in these rows, in that order; UnknownDocument when one is not there.
@@ -246,16 +238,16 @@ class Store:
         TooLarge when they have more than `most_bytes`, which is known before they are read.
         """
         with self._readers.snapshot() as connection:
-            return read_documents(connection, rows, most_bytes)
+            return reading.read_documents(connection, rows, most_bytes)
 
     def titles(self, ids: Iterable[str], longest: int) -> dict[str, str]:
         """The beginnings of the titles of those documents that are there."""
         with self._readers.borrow() as connection:
-            return read_titles(connection, ids, longest)
+            return reading.read_titles(connection, ids, longest)
 
     def changes(self, since: int) -> Changes:
         """Everything newer than `since` in one snapshot; `since=0` is everything."""
-        return read_changes(self._readers, self._file, since)
+        return reading.read_changes(self._readers, self._file, since)
 
     def poll(self) -> bool:
         """Whether any process committed something since the last poll, or since opening."""
@@ -393,7 +385,7 @@ class Store:
             return connection.execute(statement, parameters).get
 
     def _known_row(self, connection: apsw.Connection, id: str) -> int:
-        row = find_row(connection, id)
+        row = reading.find_row(connection, id)
         if row is None:
             raise UnknownDocument(f"no document {id!r} in {self.path}; check the id or add it")
         return row
