@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import os
 import subprocess
 import sys
@@ -69,6 +70,23 @@ def test_a_module_imports_only_from_its_own_room_and_from_below(path):
         there = name.split(".")[1]
         assert there in HEIGHT, f"import {there} from the module that defines it, not from the package root"
         assert there == here or HEIGHT[there] < HEIGHT[here], f"{here} may not import {there}"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__") for path in MODULES}
+    needs: dict[str, set[str]] = {}
+    for path in MODULES:
+        here = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+        needs[here] = set()
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ImportFrom):
+                parts = {f"{node.module}.{alias.name}" for alias in node.names}
+                needs[here] |= (parts & modules) | ({node.module} & modules if parts - modules else set())
+    graphlib.TopologicalSorter(needs).prepare()  # raises CycleError
+
+
+def test_no_file_of_the_product_has_more_than_400_lines():
+    assert [named(path) for path in MODULES if len(path.read_text().splitlines()) > 400] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
