@@ -118,8 +118,10 @@ def _held(place: Path, folder: Path, tally: Tally) -> State | None:
         with Index.open(place) as index:
             tally.torn += index.verify()
             found = state_of(index, folder)
-            if not len(index) == len(index.search("boots", 1000)) == sum(not id.startswith("#") for id in found):
-                tally.torn.append(f"{place.name}: what is searched is not what is stored")
+            # By the learned score: tuning may leave everything to words, and then only those that share one are found.
+            searched, stored = len(index.search("boots", 1000, mode="learned")), sum(id[0] != "#" for id in found)
+            if not len(index) == searched == stored:
+                tally.torn.append(f"{place.name}: {stored} stored, {len(index)} counted, {searched} searched")
             return found
     except (IncDSIError, AssertionError) as error:
         tally.torn.append(f"{place.name}: {error!r}")
