@@ -128,8 +128,14 @@ class Soak:
             await asyncio.sleep(self._begun + moment - time.monotonic())
             self.disk.fill()
             self.full_phases += 1
+            self._be_wordy(True)
             await asyncio.sleep(self.plan.full)
+            self._be_wordy(False)
             self.disk.free()
+
+    def _be_wordy(self, wordy: bool) -> None:
+        for client in self.clients:
+            client.wordy = wordy
 
     async def _watch(self) -> None:
         while True:

@@ -17,6 +17,7 @@ SHARES = {"search": 60, "add": 10, "add many": 3, "change": 9, "teach": 8, "dele
 MANY = 5
 PATIENCE = 60.0  # seconds for one answer
 AGAIN = 0.2  # seconds before a write that found no room is sent again
+LONG = " and so on" * 12_000
 
 
 class Held(NamedTuple):
@@ -71,6 +72,7 @@ class Soaker:
         self.held: dict[str, Held] = {}
         self.pending: Operation | None = None
         self.waiting = False  # for the server
+        self.wordy = False  # long texts: a store that has run for a while writes short ones into room it already has
         self._number, self._documents, self._made = number, documents, 0
         self._wire, self._figures, self._texts = wire, figures, texts
         self._choice = random.Random(f"{seed} {number}")
@@ -150,17 +152,20 @@ class Soaker:
             query = f"{self._text()[:60]} {self._choice.randrange(10**9)}"
             taught = Held(old.text, old.taught | {" ".join(query.split())})
             return Operation(verb, "POST", "/v1/teach", {"query": query, "id": id}, 200, {id: taught})
-        text = self._text()
+        text = self._document()
         return Operation(verb, "PATCH", path, {"text": text}, 200, {id: Held(text, old.taught)})
 
     def _addition(self, count: int) -> Operation:
         new = {}
         for _ in range(count):
             self._made += 1
-            new[f"client {self._number}/{self._made}"] = Held(self._text(), frozenset())
+            new[f"client {self._number}/{self._made}"] = Held(self._document(), frozenset())
         bodies = [{"id": id, "text": held.text, "queries": [held.text[:50]]} for id, held in new.items()]
         body: Any = bodies[0] if count == 1 else {"documents": bodies}
         return Operation("add" if count == 1 else "add many", "POST", "/v1/documents", body, 201, new)
+
+    def _document(self) -> str:
+        return self._text() + (LONG if self.wordy else "")
 
     def _text(self) -> str:
         return self._choice.choice(self._texts)
