@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +16,9 @@ from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from tests.rows.screens import use_the_screen_asked_for
 
 use_the_screen_asked_for()
+# What other tests left, such as sessions of onnxruntime, is the parent's to take down: in a forked child their threads
+# are gone, and taking them down would wait for ever.
+os.register_at_fork(before=gc.collect, after_in_child=gc.disable)
 
 WORDS = """the a river mountain boots waterproof hiking who won where is deep how long sea flows to and of
 title query document word""".split()  # noqa: SIM905

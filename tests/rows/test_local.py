@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -308,16 +309,23 @@ def test_a_scan_shared_by_the_cores_finds_what_one_core_finds(monkeypatch):
         assert one.radius == other.radius
 
 
-def test_a_forked_child_has_cores_of_its_own(monkeypatch):
-    monkeypatch.setattr("incdsi.rows.table.WORTH_SHARING", 0)
-    rows, _, _ = filled(2 * BLOCK_ROWS, 4)
-    here = rows.best(np.ones((1, 4)))[1].tolist()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writing, bytes([rows.best(np.ones((1, 4)))[1].tolist() == here]))
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as answer:
-        assert answer.read() == bytes([True])
+FORKED = """
+import os
+import numpy as np
+from incdsi.rows import LocalRows, table
+
+table.WORTH_SHARING = 0
+rows = LocalRows(4)
+vectors = np.random.default_rng(0).standard_normal((2 * table.BLOCK_ROWS, 4)).astype(np.float32)
+rows.append_many(list(vectors), [np.empty((0, 4))] * len(vectors))
+here = rows.best(np.ones((1, 4)))[1].tolist()
+child = os.fork()
+if child == 0:
+    os._exit(0 if rows.best(np.ones((1, 4)))[1].tolist() == here else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_has_cores_of_its_own():
+    # In a process of its own: a fork of this one would inherit what other tests left.
+    assert subprocess.run([sys.executable, "-c", FORKED], check=False, timeout=120).returncode == 0
