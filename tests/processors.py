@@ -1,7 +1,7 @@
 """The processors this one can pretend to be, and the suites whose outcome must not depend on which.
 
 `python -m tests.processors` runs the solver's, the rows' and the index's suites under each kernel of OpenBLAS that this
-machine can run; every screen and every number of threads occurs. `--all` runs every combination of the three.
+machine can run, each with every screen and every number of threads. `--all` runs every combination of the three.
 """
 
 from __future__ import annotations
@@ -65,6 +65,15 @@ def some() -> list[Processor]:
     ]
 
 
+def usual() -> list[Processor]:
+    """Each kernel with each screen and each number of threads, in two runs."""
+    ways = ((1, "Coarse"), (2, "Float32"))
+    return [
+        Processor(kernel=kernel, threads=threads, screen=screen)
+        for kernel, (threads, screen) in itertools.product(kernels(), ways)
+    ]
+
+
 def every() -> list[Processor]:
     return [
         Processor(kernel=kernel, threads=threads, screen=screen)
@@ -76,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="every combination of kernel, screen and threads")
     failed = []
-    for processor in every() if parser.parse_args(arguments).all else some():
+    for processor in every() if parser.parse_args(arguments).all else usual():
         print(f"\n{processor}", flush=True)
         left_out = [f"--ignore={path}" for path in LEFT_OUT]
         command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "auto", *left_out, *SUITES]
