@@ -124,21 +124,19 @@ def test_importing_incdsi_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, "16"), ("26", "26")])
-def test_blas_is_told_not_to_spin_before_numpy_is_there_unless_the_user_has_spoken(given, expected):
-    script = "import sys, incdsi, os; print('numpy' in sys.modules, os.environ['OPENBLAS_THREAD_TIMEOUT'])"
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+@pytest.mark.parametrize(
+    ("room", "variable", "given", "expected"),
+    [
+        ("incdsi", "OPENBLAS_THREAD_TIMEOUT", None, "16"),
+        ("incdsi", "OPENBLAS_THREAD_TIMEOUT", "26", "26"),
+        ("incdsi.cli", "OPENBLAS_NUM_THREADS", None, "1"),
+        ("incdsi.cli", "OPENBLAS_NUM_THREADS", "4", "4"),
+    ],
+)
+def test_blas_is_told_before_numpy_is_there_unless_the_user_has_spoken(room, variable, given, expected):
+    script = f"import sys, {room}, os; print('numpy' in sys.modules, os.environ[{variable!r}])"
+    environment = {name: value for name, value in os.environ.items() if name != variable}
     if given is not None:
-        environment["OPENBLAS_THREAD_TIMEOUT"] = given
-    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", expected]
-
-
-@pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("4", "4")])
-def test_the_command_line_has_one_thread_of_blas_unless_the_user_has_spoken(given, expected):
-    script = "import sys, incdsi.cli, os; print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    if given is not None:
-        environment["OPENBLAS_NUM_THREADS"] = given
+        environment[variable] = given
     found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", expected]
