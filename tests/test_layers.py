@@ -16,9 +16,8 @@ PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
     {"cli"},
     {"server", "demo"},
-    {"training"},
     {"index"},
-    {"search", "client"},
+    {"search", "training", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec"},
     {"filters"},
     {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},

@@ -40,7 +40,7 @@ def test_build_fills_an_index_that_opens_again(tmp_path, train):
 def test_build_refuses_before_it_makes_anything(tmp_path):
     with pytest.raises(DuplicateDocument, match="'d0' twice"):
         Index.build([DOCUMENTS[0], DOCUMENTS[0]], path=tmp_path / "shop", encoder=WordEncoder())
-    with pytest.raises(InvalidInput, match="expected train to be one of none, frozen, finetune, found 'hard'"):
+    with pytest.raises(InvalidInput, match="train must be one of none, frozen, finetune, not 'hard'"):
         Index.build(DOCUMENTS, path=tmp_path / "shop", train="hard", encoder=WordEncoder())  # type: ignore[arg-type]
     assert not (tmp_path / "shop").exists()
 

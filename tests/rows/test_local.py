@@ -74,6 +74,20 @@ def test_best_is_the_top_one_without_the_one_that_asks(seed, n, count):
             assert scores[i] == pytest.approx(best_scores[0], rel=1e-12)
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 300))
+@settings(max_examples=40, deadline=None)
+def test_best_leaves_out_the_one_that_asks_for_each_query(seed, n, count):
+    rng = np.random.default_rng(seed)
+    rows, _, _ = filled(n, 4, seed=seed)
+    rows.remove_many(np.flatnonzero(rng.random(n) < 0.3).tolist())
+    queries = rng.standard_normal((count, 4)).astype(np.float32)
+    askers = rng.integers(0, n, count)
+    scores, slots = rows.best(queries, askers)
+    for number, asker in enumerate(askers.tolist()):
+        alone = rows.best(queries[number : number + 1], asker)
+        assert (scores[number], slots[number]) == (alone[0][0], alone[1][0])
+
+
 def test_best_answers_more_queries_than_one_product_takes(screen):
     rows, vectors, _ = filled(50, 8, screen)
     queries = np.random.default_rng(2).standard_normal((600, 8)).astype(np.float32)

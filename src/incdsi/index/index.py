@@ -110,7 +110,7 @@ class Index:
             chosen = model.encoder
         index = cls.create(path, chosen, generator=generator)
         try:
-            if train == "frozen":
+            if model is not None and train == "frozen":
                 with index._session.changing(None):
                     index._writer.take_over(taken_over(batch, asked, model))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})

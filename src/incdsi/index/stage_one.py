@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
+from incdsi.index.placement import MOST_PRESERVED
 from incdsi.progress import Progress
 from incdsi.rows import LocalRows
+from incdsi.rows.products import exact
+from incdsi.solver.active_set import to_preserve
 from incdsi.store import Record, StoredQuery
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
+
+if TYPE_CHECKING:
+    from incdsi.training.artefact import TrainedModel
 
 Training = Literal["none", "frozen", "finetune"]
 
@@ -23,7 +28,7 @@ Training = Literal["none", "frozen", "finetune"]
 def check_training(train: str) -> None:
     """Refuse a way of training that does not exist."""
     if train not in get_args(Training):
-        raise InvalidInput(f"expected train to be one of {', '.join(get_args(Training))}, found {train!r}")
+        raise InvalidInput(f"train must be one of {', '.join(get_args(Training))}, not {train!r}")
 
 
 def stage_one(
@@ -32,29 +37,27 @@ def stage_one(
     *,
     encoder: Encoder,
     generator: Generator,
-    mode: str,
+    mode: Literal["frozen", "finetune"],
     progress: Progress | None,
-) -> Any:
-    """A trained model of these documents: their queries and the generated ones, by stage 1."""
-    # The one call upwards, by name: whoever only adds and searches never imports torch.
-    stage1 = importlib.import_module("incdsi.training.stage1")
+) -> TrainedModel:
+    """Train a model on these documents, with their queries and generated ones."""
+    from incdsi.training.stage1 import train  # here, so that adding and searching never import torch
+
     together = {id: [*queries.get(id, ()), *made] for id, made in generate_all(documents, generator).items()}
     natural = {text for texts in queries.values() for text in texts}
-    return stage1.train(documents, together, encoder=encoder, mode=mode, adapt_to=natural or None, progress=progress)
+    return train(documents, together, encoder=encoder, mode=mode, adapt_to=natural or None, progress=progress)
 
 
-def taken_over(documents: Sequence[Document], natural: Mapping[str, Sequence[str]], model: Any) -> list[Record]:
-    """Records of a trained model's vectors and cached queries; those a document wins are preserved."""
-    queries, held_out = model.queries, model.held_out
-    rows = LocalRows(model.document_vectors.shape[1])
-    rows.fill(model.document_vectors)
-    own = np.einsum("ij,ij->i", queries.embeddings, model.document_vectors[queries.owners])
-    best, slots = rows.best(queries.embeddings)
-    won = (slots == queries.owners) & (own >= best - 1e-5)
+def taken_over(
+    documents: Sequence[Document], natural: Mapping[str, Sequence[str]], model: TrainedModel
+) -> list[Record]:
+    """A record for each document: its trained vector and the model's cached queries."""
     asked = [set(natural.get(document.id, ())) for document in documents]
     stored: list[list[StoredQuery]] = [[] for _ in documents]
+    own, preserved = _won(model)
+    queries, held_out = model.queries, model.held_out
     for text, owner, embedding, kept, score in zip(
-        queries.texts, queries.owners, queries.embeddings, won, own, strict=True
+        queries.texts, queries.owners, queries.embeddings, preserved, own, strict=True
     ):
         stored[owner].append(
             StoredQuery(
@@ -75,6 +78,20 @@ def taken_over(documents: Sequence[Document], natural: Mapping[str, Sequence[str
             documents, _floats(model.document_vectors), _floats(model.text_embeddings), stored, strict=True
         )
     ]
+
+
+def _won(model: TrainedModel) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The own score of every training query, and whether its document is to preserve it."""
+    vectors, queries = _floats(model.document_vectors), model.queries
+    rows = LocalRows(vectors.shape[1])
+    rows.fill(vectors)
+    rivals, _ = rows.best(queries.embeddings, without=queries.owners)
+    own = exact(queries.embeddings, vectors[queries.owners])
+    preserved = np.zeros(len(own), dtype=bool)
+    by_document = np.argsort(queries.owners, kind="stable")
+    for mine in np.split(by_document, np.cumsum(np.bincount(queries.owners, minlength=len(vectors)))[:-1]):
+        preserved[mine] = to_preserve(own[mine], rivals[mine], MOST_PRESERVED)
+    return own, preserved
 
 
 def _floats(array: NDArray[Any]) -> NDArray[np.float32]:

@@ -84,20 +84,19 @@ class LocalRows:
         """The document vectors in these slots, (m, h)."""
         return self._vectors.gather(slots)
 
-    def best(self, queries: ArrayLike, without: int | None = None) -> tuple[NDArray[np.float64], Slots]:
+    def best(self, queries: ArrayLike, without: int | Slots | None = None) -> tuple[NDArray[np.float64], Slots]:
         """For each query (b, h) the best score and its slot; -inf and -1 where there is no document.
 
-        `without` leaves one slot out: that of the document that asks.
+        `without` leaves out the slot of the document that asks: one for all queries, or one each (b,).
         """
         checked = self._checked("queries", queries, 2)
         scores = np.full(len(checked), -np.inf)
         slots = np.full(len(checked), -1, dtype=np.intp)
+        askers = np.full(len(checked), -1 if without is None else without, dtype=np.intp)
         dead = ~self._view.alive
-        if without is not None:
-            dead[without] = True
         for start in range(0, len(checked), COLUMNS):
             part = slice(start, start + COLUMNS)
-            self._best(checked[part], dead, scores[part], slots[part])
+            self._best(checked[part], askers[part], dead, scores[part], slots[part])
         return scores, slots
 
     def under(self, margin: float, without: int | None = None) -> Ceilings:
@@ -195,7 +194,7 @@ class LocalRows:
             exact=lambda slots: exact(self._vectors.gather(slots), vector),
         )
 
-    def _best(self, queries: Floats, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
+    def _best(self, queries: Floats, askers: Slots, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""
         lengths, error = self._view.lengths, self._vectors.screen.error
         query_lengths = np.linalg.norm(queries, axis=1)
@@ -203,6 +202,8 @@ class LocalRows:
         def likely(start: int, screened: Floats) -> _Likely:
             here = slice(start, start + len(screened))
             screened[dead[here]] = -np.inf
+            asking = np.flatnonzero((askers >= start) & (askers < start + len(screened)))
+            screened[askers[asking] - start, asking] = -np.inf
             doubt = error * float(lengths[here].max()) * query_lengths
             at_least = screened.max(axis=0) - doubt
             if dead[here].all():
@@ -217,7 +218,7 @@ class LocalRows:
             return
         at_least = np.max([block.at_least for block in found], axis=0)
         slot, column, upper = (np.concatenate(parts) for parts in zip(*(block[:3] for block in found), strict=True))
-        still = upper >= at_least[column]
+        still = (upper >= at_least[column]) & (upper > -np.inf)
         slot, column = slot[still], column[still]
         _keep_best(slot, column, exact(self._vectors.gather(slot), queries[column]), scores, slots)
 

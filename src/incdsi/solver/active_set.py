@@ -116,6 +116,29 @@ def solve_many(
     return placed.placements
 
 
+def to_preserve(
+    scores: NDArray[np.float64],
+    rivals: NDArray[np.float64],
+    most: int | None,
+    foremost: NDArray[np.bool_] | None = None,
+    *,
+    keep_lost: bool = False,
+) -> NDArray[np.bool_]:
+    """Which of a document's queries (k,) become preserve rows: those it wins, where a tie is no win.
+
+    Of more than `most` only the hardest; those `foremost` always.
+    """
+    kept = np.ones(len(scores), dtype=bool) if keep_lost else scores > rivals
+    if most is None or np.count_nonzero(kept) <= most:
+        return kept
+    first = np.zeros_like(kept) if foremost is None else foremost & kept
+    leads = np.where(kept, scores - rivals, np.inf)
+    leads[first] = -np.inf
+    hardest = np.zeros_like(kept)
+    hardest[np.argsort(leads, kind="stable")[:most]] = True
+    return hardest | first
+
+
 def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
     """Minimise each search over all preserve rows; those not proved yet share each pass."""
     while pending := [search for search in searches if not search.settled]:
@@ -167,7 +190,7 @@ class _Placed:
         stored = solution.vector.astype(np.float32)  # as those after it will find it
         vector = stored.astype(np.float64)
         scores = newcomer.queries @ vector
-        kept = self._kept(newcomer, scores, rivals)
+        kept = to_preserve(scores, rivals, self._most, newcomer.foremost, keep_lost=self._keep_lost)
         stop = self._count + int(np.count_nonzero(kept))
         self._vectors[len(self.placements)] = vector
         self._rows[self._count : stop] = newcomer.queries[kept]
@@ -178,18 +201,6 @@ class _Placed:
                 vector=stored, solution=solution, rivals=rivals, rival_places=places, own_scores=scores, preserved=kept
             )
         )
-
-    def _kept(self, newcomer: Newcomer, scores: NDArray[np.float64], rivals: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which queries become preserve rows: those won, and of very many the hardest."""
-        kept = np.ones(len(scores), dtype=bool) if self._keep_lost else scores > rivals
-        if self._most is None or np.count_nonzero(kept) <= self._most:
-            return kept
-        foremost = np.zeros_like(kept) if newcomer.foremost is None else newcomer.foremost & kept
-        leads = np.where(kept, scores - rivals, np.inf)
-        leads[foremost] = -np.inf
-        hardest = np.zeros_like(kept)
-        hardest[np.argsort(leads, kind="stable")[: self._most]] = True
-        return hardest | foremost
 
     def violated(
         self, vector: NDArray[np.float64]

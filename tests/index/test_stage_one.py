@@ -1,0 +1,73 @@
+"""A trained model becomes records by the rules that hold for every other document."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incdsi.documents import Document
+from incdsi.index.placement import MOST_PRESERVED
+from incdsi.index.stage_one import taken_over
+from incdsi.rows import LocalRows
+from incdsi.training.artefact import CachedQueries, TrainedModel
+from tests.test_demo import WordEncoder
+
+NO_QUERIES = CachedQueries(texts=(), owners=np.empty(0, dtype=np.int64), embeddings=np.empty((0, 3), dtype=np.float32))
+
+
+def trained(vectors, owners, embeddings) -> TrainedModel:
+    """A model of documents "0", "1", ... with these vectors and training queries."""
+    vectors, embeddings = np.array(vectors, dtype=np.float32), np.array(embeddings, dtype=np.float32)
+    texts = tuple(f"query {number}" for number in range(len(owners)))
+    return TrainedModel(
+        document_ids=tuple(str(number) for number in range(len(vectors))),
+        document_vectors=vectors,
+        text_embeddings=vectors,
+        representative_queries=np.zeros_like(vectors),
+        own_scores=np.zeros(len(vectors), dtype=np.float32),
+        queries=CachedQueries(texts=texts, owners=np.array(owners, dtype=np.int64), embeddings=embeddings),
+        held_out=NO_QUERIES,
+        encoder=WordEncoder(),
+        encoder_fingerprint="",
+        best_epoch=0,
+        epochs=(),
+    )
+
+
+def records(model: TrainedModel):
+    return taken_over([Document(id=id, text="text") for id in model.document_ids], {}, model)
+
+
+def test_a_tie_is_no_win():
+    model = trained([[1, 0, 0], [1, 0, 0], [0, 1, 0]], [0, 1, 2], [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    assert [query.preserved for record in records(model) for query in record.queries] == [False, False, True]
+
+
+def test_a_win_by_a_hair_is_a_win():
+    model = trained([[1, 0, 0], [np.nextafter(np.float32(1), 0), 0, 0]], [0, 1], [[1, 0, 0], [1, 0, 0]])
+    assert [query.preserved for record in records(model) for query in record.queries] == [True, False]
+
+
+def test_a_document_with_very_many_queries_preserves_the_hardest():
+    count = MOST_PRESERVED + 10
+    leads = np.arange(1, count + 1)
+    model = trained([[1, 0, 0], [0, 1, 0]], np.zeros(count), [[lead, 0, 0] for lead in reversed(leads)])
+    first, second = records(model)
+    assert [query.own_score for query in first.queries if query.preserved] == sorted(leads, reverse=True)[10:]
+    assert second.queries == ()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(0, 30))
+@settings(max_examples=40, deadline=None)
+def test_what_is_preserved_is_what_ranks_first_with_ties_against_it(seed, documents, count):
+    draw = np.random.default_rng(seed)
+    vectors = draw.integers(-2, 3, (documents, 3)).astype(np.float32)  # small whole numbers: many ties
+    model = trained(vectors, draw.integers(0, documents, count), draw.integers(-2, 3, (count, 3)).reshape(count, 3))
+    rows = LocalRows(3)
+    rows.fill(vectors)
+    for slot, record in enumerate(records(model)):
+        for query in record.queries:
+            scores = rows.scores(query.embedding)
+            assert query.preserved == (scores.rank_of(slot) == 1)
+            assert query.own_score == scores.exact(np.array([slot]))[0]
