@@ -24,9 +24,9 @@ from benchmarks.real import Questions, RealData, real_data
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.queries import drop_shared
-from incdsi.training.artefact import TrainedModel
 from incdsi.training.finetune import train_finetune
 from incdsi.training.loop import Outcome as Course
+from incdsi.training.model import TrainedModel
 from incdsi.training.pairs import document_positions, flatten
 from incdsi.training.records import Moment, Observe
 from incdsi.training.settings import FinetuneSettings, FrozenSettings, Start

@@ -10,22 +10,19 @@ from incdsi.documents import Document
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.index.stage_one import taken_over
 from incdsi.rows import LocalRows
-from incdsi.training.artefact import CachedQueries, TrainedModel
+from incdsi.training.model import CachedQueries, TrainedModel
 from tests.test_demo import WordEncoder
 
 NO_QUERIES = CachedQueries(texts=(), owners=np.empty(0, dtype=np.int64), embeddings=np.empty((0, 3), dtype=np.float32))
 
 
 def trained(vectors, owners, embeddings) -> TrainedModel:
-    """A model of documents "0", "1", ... with these vectors and training queries."""
+    """A model with these document vectors and training queries."""
     vectors, embeddings = np.array(vectors, dtype=np.float32), np.array(embeddings, dtype=np.float32)
     texts = tuple(f"query {number}" for number in range(len(owners)))
     return TrainedModel(
-        document_ids=tuple(str(number) for number in range(len(vectors))),
         document_vectors=vectors,
         text_embeddings=vectors,
-        representative_queries=np.zeros_like(vectors),
-        own_scores=np.zeros(len(vectors), dtype=np.float32),
         queries=CachedQueries(texts=texts, owners=np.array(owners, dtype=np.int64), embeddings=embeddings),
         held_out=NO_QUERIES,
         encoder=WordEncoder(),
@@ -36,7 +33,8 @@ def trained(vectors, owners, embeddings) -> TrainedModel:
 
 
 def records(model: TrainedModel):
-    return taken_over([Document(id=id, text="text") for id in model.document_ids], {}, model)
+    documents = [Document(id=f"document {number}", text="text") for number in range(len(model.document_vectors))]
+    return taken_over(documents, {}, model)
 
 
 def test_a_tie_is_no_win():

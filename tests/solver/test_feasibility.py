@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -62,17 +63,16 @@ def _each(problem: Problem):
 def test_what_wins_at_once_is_left_alone():
     problem = indexed(np.random.default_rng(0), 5, 32, 2)
     outcome = insist(_each(problem), problem.queries, retrieve=0.5, anchor=1e-8)
-    assert outcome.tried == ("as given",)
     assert outcome.kept.tolist() == [0, 1]
     assert np.array_equal(outcome.solution.vector, solve(problem, retrieve=0.5, anchor=1e-8).vector)
 
 
 def test_a_softer_anchor_is_tried_before_a_query_is_dropped():
     problem = indexed(np.random.default_rng(0), 5, 32, 2)
+    assert solve(problem, retrieve=0.5, anchor=0.5).status is Status.COMPROMISED
     outcome = insist(_each(problem), problem.queries, retrieve=0.5, anchor=0.5)
     assert outcome.solution.status is Status.SOLVED
-    assert outcome.tried[:2] == ("as given", "anchor weight x 0.01")
-    assert len(outcome.kept) == 2
+    assert outcome.kept.tolist() == [0, 1]
 
 
 def test_the_query_that_cannot_be_won_is_dropped():
@@ -88,7 +88,6 @@ def test_the_query_that_cannot_be_won_is_dropped():
     outcome = insist(_each(problem), problem.queries, retrieve=0.5, anchor=1e-8)
     assert outcome.kept.tolist() == [0, 1]
     assert outcome.solution.status is Status.SOLVED
-    assert outcome.tried[-1] == "without query 2"
 
 
 def test_equal_queries_are_dropped_in_their_order():
@@ -96,12 +95,14 @@ def test_equal_queries_are_dropped_in_their_order():
     count = 15
     queries = np.repeat(base.rows[3:4], count, axis=0)
     floor = base.ceilings[3] + 50.0
+    asked = []
 
     def build(kept):
+        asked.append(kept.tolist())
         return Problem(queries[kept], np.full(len(kept), floor), base.rows, base.ceilings, base.anchor)
 
-    outcome = insist(build, queries, retrieve=0.5, anchor=1e-6)
-    assert outcome.tried[3:] == tuple(f"without query {number}" for number in range(count - 1))
+    insist(build, queries, retrieve=0.5, anchor=1e-6)
+    assert [kept for kept, _ in itertools.groupby(asked)] == [list(range(first, count)) for first in range(count)]
 
 
 def test_the_mean_is_taken_again_without_the_dropped_query():
@@ -120,8 +121,7 @@ def test_what_cannot_be_won_at_all_is_reported_with_those_in_conflict():
     both = Problem(problem.queries, problem.floors, np.vstack([np.eye(3), -np.eye(3)]), np.full(6, 1.0), problem.anchor)
     outcome = insist(_each(both), both.queries, retrieve=0.5, anchor=1e-6)
     assert outcome.solution.status is Status.INFEASIBLE
-    assert outcome.certificate is not None
-    assert outcome.certificate.holds_for(both)
+    assert certify(both).holds_for(both)
     assert len(outcome.solution.stolen) + len(outcome.solution.lost) > 0
     assert "drop" in outcome.solution.status.value
     assert outcome.kept.tolist() == [0, 1]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from incdsi.documents import Document
     from incdsi.index import Index
     from incdsi.text.encoders.torch_encoder import TorchEncoder
-    from incdsi.training.artefact import TrainedModel
+    from incdsi.training.model import TrainedModel
     from incdsi.training.settings import FinetuneSettings
 
 Texts = dict[str, list[str]]

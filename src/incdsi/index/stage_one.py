@@ -20,7 +20,7 @@ from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 
 if TYPE_CHECKING:
-    from incdsi.training.artefact import TrainedModel
+    from incdsi.training.model import TrainedModel
 
 Training = Literal["none", "frozen", "finetune"]
 

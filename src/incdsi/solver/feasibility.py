@@ -43,12 +43,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Insistence:
-    """What insisting led to: the solution, the queries it was made for, what was tried, and any proof."""
+    """What insisting led to: the solution, and the indices of the queries it was made for."""
 
     solution: Solution
     kept: NDArray[np.intp]
-    tried: tuple[str, ...]
-    certificate: Certificate | None
 
 
 def certify(problem: Problem) -> Certificate | None:
@@ -80,27 +78,23 @@ def insist(
 
     Another start cannot help an exact solver: the minimiser is unique. So: a softer anchor, then without
     its worst query, then without the next. `build` makes the problem for the queries kept (indices into
-    `queries`, (k, h)). When nothing wins, the first solution comes back, with a certificate if there is one.
+    `queries`, (k, h)). When nothing wins, the first solution comes back; its status is INFEASIBLE if that is proved.
     """
     kept = np.arange(len(queries))
     problem = build(kept)
     first = solution = solve(problem, retrieve=retrieve, anchor=anchor)
-    tried = ["as given"]
     for factor in SOFTER:
         if solution.status.ok:
             break
-        tried.append(f"anchor weight x {factor:g}")
         solution = solve(problem, retrieve=retrieve, anchor=anchor * factor)
-    certificate = None if solution.status.ok else certify(problem)
     while not solution.status.ok and len(kept) > 1:
         worst = _worst_query(build(kept), queries[kept], solution)
-        tried.append(f"without query {kept[worst]}")
         kept = np.delete(kept, worst)
         solution = solve(build(kept), retrieve=retrieve, anchor=anchor)
     if not solution.status.ok:
-        status = Status.INFEASIBLE if certificate else first.status
+        status = Status.INFEASIBLE if certify(problem) else first.status
         solution, kept = replace(first, status=status), np.arange(len(queries))
-    return Insistence(solution=solution, kept=kept, tried=tuple(tried), certificate=certificate)
+    return Insistence(solution=solution, kept=kept)
 
 
 def _worst_query(problem: Problem, queries: Array, solution: Solution) -> int:

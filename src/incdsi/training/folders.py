@@ -37,7 +37,7 @@ def appearing(folder: Path) -> Iterator[Path]:
 def require_free(folder: Path) -> None:
     """Raises InvalidInput unless `folder` is missing or an empty folder."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InvalidInput(f"expected nothing at {folder}, found something there; name a new folder")
+        raise InvalidInput(f"{folder} already exists and is not empty; choose another folder")
 
 
 def remove_unfinished(parent: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from incdsi.errors import InvalidHyperparameters
@@ -120,15 +120,4 @@ PAPER_NQ = FinetuneSettings(
     patience=20,
     max_length=32,
 )
-PAPER_MSMARCO = FinetuneSettings(
-    epochs=20,
-    frozen_epochs=0,
-    batch_size=1024,
-    learning_rate=5e-5,
-    row_learning_rate=5e-5,
-    epsilon=1e-8,
-    decay=False,
-    start="random",
-    patience=20,
-    max_length=32,
-)
+PAPER_MSMARCO = replace(PAPER_NQ, batch_size=1024, learning_rate=5e-5, row_learning_rate=5e-5)

@@ -18,12 +18,12 @@ from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import drop_shared
-from incdsi.training.artefact import CachedQueries, TrainedModel
 from incdsi.training.checkpoints import Checkpoints
 from incdsi.training.embeddings import Embedder
 from incdsi.training.finetune import train_finetune
 from incdsi.training.frozen import train_frozen
 from incdsi.training.loop import Outcome
+from incdsi.training.model import CachedQueries, TrainedModel
 from incdsi.training.pairs import (
     EmbeddedPairs,
     Queries,
@@ -35,7 +35,7 @@ from incdsi.training.pairs import (
 )
 from incdsi.training.records import Moment, Observe
 from incdsi.training.settings import FinetuneSettings, FrozenSettings, Settings
-from incdsi.training.starts import represent_all, start_rows
+from incdsi.training.starts import start_rows
 
 Mode = Literal["frozen", "finetune"]
 Known = Mapping[str, NDArray[np.float32]]
@@ -92,7 +92,7 @@ def train(
     else:
         assert isinstance(settings, FrozenSettings)
         rows, outcome = train_frozen(start, *embedded.pairs(), settings, checkpoints=checkpoints, observe=watch)
-    return _model(documents, rows, embedded, embedder, outcome)
+    return _model(rows, embedded, embedder, outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -211,21 +211,11 @@ def _watch(progress: Progress | None, observe: Observe | None) -> Observe:
     return watch
 
 
-def _model(
-    documents: Sequence[Document],
-    rows: NDArray[np.float32],
-    embedded: _Embedded,
-    embedder: Embedder,
-    outcome: Outcome,
-) -> TrainedModel:
+def _model(rows: NDArray[np.float32], embedded: _Embedded, embedder: Embedder, outcome: Outcome) -> TrainedModel:
     training, validation = embedded.training, embedded.validation
-    means = represent_all(embedded.queries, training.owners, len(documents))
     return TrainedModel(
-        document_ids=tuple(document.id for document in documents),
         document_vectors=rows,
         text_embeddings=embedded.text,
-        representative_queries=means,
-        own_scores=np.einsum("ij,ij->i", means, rows),
         queries=CachedQueries(texts=training.texts, owners=training.owners, embeddings=embedded.queries),
         held_out=CachedQueries(texts=validation.texts, owners=validation.owners, embeddings=embedded.held_out),
         encoder=embedder.encoder,
