@@ -84,7 +84,7 @@ def test_documents_with_four_queries_give_one_to_validation_by_the_seed(encoder)
 def test_given_validation_queries_are_used_and_none_is_taken_from_training(encoder) -> None:
     documents, queries = corpus(4)
     model = train(documents, queries, encoder=encoder, settings=FROZEN, validation={"doc-3": ["kab lod"]})
-    assert len(model.queries) == 20
+    assert len(model.queries.texts) == 20
     assert model.held_out.texts == ("kab lod",)
     assert model.held_out.owners.tolist() == [3]
     assert model.epochs[0].quality.queries == 1
@@ -113,7 +113,7 @@ def test_known_embeddings_are_not_made_again(encoder) -> None:
     known = dict(zip(plain.queries.texts, plain.queries.embeddings, strict=True))
     counting = Counting(encoder)
     model = train(documents, queries, encoder=counting, settings=FROZEN, known=known)
-    assert counting.asked == len(documents) + len(plain.held_out)
+    assert counting.asked == len(documents) + len(plain.held_out.texts)
     np.testing.assert_allclose(model.document_vectors, plain.document_vectors, atol=1e-2)
     with pytest.raises(InvalidInput, match=r"expected known embeddings of shape \(16,\), found \(3,\)"):
         train(documents, queries, encoder=encoder, known={documents[0].content: np.zeros(3, np.float32)})
