@@ -18,8 +18,8 @@ LAYERS = [
     {"server", "demo"},
     {"index"},
     {"search", "training", "client"},
-    {"text", "solver", "rows", "store", "lexical", "readers", "trec"},
-    {"filters"},
+    {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
+    {"filters", "info"},
     {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},
     {"errors"},
 ]

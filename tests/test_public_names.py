@@ -16,6 +16,7 @@ def test_the_package_exports_exactly_these_names():
         "Index",
         "Margins",
         "Query",
+        "SearchIndex",
         "Taught",
         "Weights",
     ]

@@ -8,7 +8,7 @@ from benchmarks.index.adding import fill
 from benchmarks.index.run import MODES, Ranks, Result, Run, say
 from benchmarks.real import RealData
 from incdsi import Index
-from incdsi.index.quality import Quality
+from incdsi.info import Quality
 from incdsi.search import fuse
 from incdsi_lab.ranking import ranks_among
 

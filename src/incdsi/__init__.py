@@ -10,6 +10,7 @@ os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 from incdsi.documents import Addition, Document, Hit, Query, Taught
 from incdsi.errors import IncDSIError
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
+from incdsi.search_index import SearchIndex
 
 if TYPE_CHECKING:
     from incdsi.index import Index
@@ -23,6 +24,7 @@ __all__ = [
     "Index",
     "Margins",
     "Query",
+    "SearchIndex",
     "Taught",
     "Weights",
 ]

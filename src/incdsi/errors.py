@@ -13,6 +13,7 @@ IncDSIError
 ├── ModelNotFound (LookupError)          no encoder under that name, folder or package
 ├── EncoderMismatch (ValueError)         another encoder than the index was built with
 ├── MissingExtra (ImportError)           an optional part that is not installed
+├── NeedsFolder (AttributeError)         what a server cannot do: it needs the index's folder
 ├── IndexLocked (RuntimeError)           another process is writing
 ├── IndexNotFound (FileNotFoundError)    no index in that folder
 ├── UnsupportedFormat (RuntimeError)     an index written by a newer incdsi
@@ -96,6 +97,10 @@ class EncoderMismatch(IncDSIError, ValueError):
 
 class MissingExtra(IncDSIError, ImportError):
     """An optional part of incdsi that is not installed."""
+
+
+class NeedsFolder(IncDSIError, AttributeError):
+    """What only an index in a folder can do."""
 
 
 class IndexLocked(IncDSIError, RuntimeError):

@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 from incdsi.errors import InvalidHyperparameters
 
@@ -55,6 +57,12 @@ class Hyperparameters:
 
     def __post_init__(self) -> None:
         _require_number("anchor_scale", self.anchor_scale, at_least=0.0)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`."""
+        margins, weights = Margins(**stored["margins"]), Weights(**stored["weights"])
+        return cls(margins=margins, weights=weights, anchor_scale=stored["anchor_scale"])
 
 
 def _require_number(

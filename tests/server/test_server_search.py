@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from incdsi.index import Index
-from incdsi.index.info import Info
+from incdsi.info import Info
 from incdsi.server.figures import Observer, Recorder, advice
 from incdsi.server.projection import MOST_POINTS, Axes, Projection
 from incdsi.server.schemas import QualityOut, QualityPoint

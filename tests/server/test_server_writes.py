@@ -20,6 +20,7 @@ import pytest
 from incdsi.documents import Addition, Document
 from incdsi.errors import DiskFull, DuplicateDocument, Overloaded
 from incdsi.index import Index
+from incdsi.index.receipts import Receipts
 from incdsi.server.answers import Reply, Ticket
 from incdsi.server.writes import Add, Done, Kept, Write, WriteQueue
 from incdsi.store import Record
@@ -114,7 +115,7 @@ def test_each_of_a_group_is_answered_under_its_own_key(index: Index) -> None:
         queue.submit(Add.of([document(id)], {}, Kept(ticket=ticket, reply=named)))
     gate.set()
     queue.close()
-    answers = [index.answer(f"key of {id}") for id in ("a", "b", "c")]
+    answers = [index.receipts.find(f"key of {id}") for id in ("a", "b", "c")]
     assert [answer.content for answer in answers if answer] == [b"a", b"b", b"c"]
 
 
@@ -219,7 +220,7 @@ def test_a_change_is_acknowledged_also_when_its_answer_cannot_be_amended(
     def full(*_: object) -> None:
         raise DiskFull("the disk is full")
 
-    monkeypatch.setattr(index, "amend_answer", full)
+    monkeypatch.setattr(Receipts, "amend", full)
     for _ in range(2):
         answer = http.post("/v1/documents", json={"id": "a", "text": "x"}, headers={"Idempotency-Key": "1"})
         assert answer.status_code == 201

@@ -18,7 +18,7 @@ from incdsi.progress import Progress
 
 if TYPE_CHECKING:
     from incdsi.index import Index
-    from incdsi.index.tuning import Tuning
+    from incdsi.info import Tuning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

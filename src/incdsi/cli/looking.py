@@ -24,7 +24,8 @@ from incdsi.progress import Progress
 from incdsi.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
-    from incdsi.index import Index, Info
+    from incdsi.index import Index
+    from incdsi.info import Info
 
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "apsw", "torch", "sentence-transformers")
 

@@ -16,7 +16,7 @@ from incdsi.documents import Addition, Document, Hit, Taught
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from incdsi.index.tuning import Tuning
+    from incdsi.info import Tuning
 
 MOST_SENTENCES = 20
 TUNED = ("learned", "fused")

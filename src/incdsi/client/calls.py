@@ -1,18 +1,19 @@
-"""Every verb as one HTTP request and the way to read its answer; sending is left to the clients."""
+"""Every verb as one HTTP request and the way to read its answer; the clients send them."""
 
 from __future__ import annotations
 
 import json
 import math
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import Addition, Document, Hit, Taught
-from incdsi.errors import InvalidInput, ServerError
+from incdsi.documents import LONGEST_ID, Addition, Document, Hit, Taught
+from incdsi.errors import InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
+from incdsi.info import Info
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -30,37 +31,6 @@ class Call(Generic[T_co]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def search(text: object, k: object, where: Where | None, mode: object) -> Call[list[Hit]]:
-    readable = text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
-    asked = {"query": readable, "k": k, "mode": mode} | ({} if where is None else {"where": _plain(where)})
-    return Call(
-        method="POST",
-        path="/v1/search",
-        body=_dumped(asked),
-        headers={"Content-Type": "application/json"},
-        read=lambda found: [_hit(hit) for hit in found["hits"]],
-    )
-
-
-def search_many(texts: Sequence[str], k: int, where: Where | None, mode: str) -> Call[list[list[Hit]]]:
-    asked = {"queries": list(texts), "k": k, "mode": mode} | ({} if where is None else {"where": _plain(where)})
-    return Call(
-        method="POST",
-        path="/v1/search",
-        body=_dumped(asked),
-        headers={"Content-Type": "application/json"},
-        read=lambda found: [[_hit(hit) for hit in one["hits"]] for one in found["results"]],
-    )
-
-
-def get(id: str) -> Call[Document]:
-    return Call(method="GET", path=_at(id), read=document)
-
-
-def queries(id: str) -> Call[list[str]]:
-    return Call(method="GET", path=_at(id), read=_asked)
-
-
 def count() -> Call[int]:
     return Call(method="GET", path="/v1/version", read=lambda found: int(found["documents"]))
 
@@ -69,69 +39,104 @@ def version() -> Call[int]:
     return Call(method="GET", path="/v1/version", read=lambda found: int(found["version"]))
 
 
-def info(read: Callable[[Mapping[str, Any]], T]) -> Call[T]:
-    return Call(method="GET", path="/v1/info", read=read)
+def get(id: str) -> Call[Document]:
+    return Call(method="GET", path=_there(id), read=_document)
+
+
+def queries(id: str) -> Call[list[str]]:
+    return Call(method="GET", path=_there(id), read=_asked)
+
+
+def documents() -> Call[Document]:
+    """Answered by a line for each document."""
+    return Call(method="GET", path="/v1/documents", read=_document)
+
+
+def with_queries() -> Call[tuple[Document, list[str]]]:
+    """Answered by a line for each document."""
+    return Call(method="GET", path="/v1/documents?queries=true", read=lambda found: (_document(found), _asked(found)))
+
+
+def search(text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> Call[list[Hit]]:
+    return _search({"query": _readable(text)}, k, where, mode, lambda found: _hits(found["hits"]))
+
+
+def search_many(
+    texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
+) -> Call[list[list[Hit]]]:
+    asked = {"queries": [_readable(text) for text in texts]}
+    return _search(asked, k, where, mode, lambda found: [_hits(one["hits"]) for one in found["results"]])
+
+
+def info() -> Call[Info]:
+    return Call(method="GET", path="/v1/info", read=Info.from_json)
+
+
+def add(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    return _add([document], {document.id: queries}, if_version, lambda found: _addition(found["additions"][0]))
 
 
 def add_many(
-    documents: Sequence[Document], asked: Mapping[str, Sequence[str]], if_version: int | None
-) -> Call[list[Addition]]:
-    body = {"documents": [{"id": one.id, **_fields(one), **_questions(asked, one.id)} for one in documents]}
-    return _write(
-        "POST", "/v1/documents", body, if_version, lambda found: [_addition(one) for one in found["additions"]]
-    )
+    batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None, if_version: int | None, whole: bool
+) -> Iterator[Call[list[Addition]]]:
+    """Requests of at most PORTION documents, or a single one if nothing may come between them."""
+    asked = dict(queries or {})
+    strangers = asked.keys() - {document.id for document in batch}
+    if strangers:
+        raise InvalidInput(f"there are queries for {min(strangers)!r}, which is not in the batch; attach them instead")
+    size = max(1, len(batch)) if whole or if_version is not None else PORTION
+    for start in range(0, len(batch), size):
+        yield _add(batch[start : start + size], asked, if_version, lambda found: [*map(_addition, found["additions"])])
 
 
-def update(document: Document, asked: Sequence[str], if_version: int | None) -> Call[Addition]:
-    body = {**_fields(document), **_questions({document.id: asked}, document.id)}
-    return _write("PATCH", _at(document.id), body, if_version, _addition)
+def update(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    return _write("PATCH", _at(document.id), _with_queries(document, queries), if_version, _addition)
 
 
-def upsert(document: Document, asked: Sequence[str], if_version: int | None) -> Call[Addition]:
-    body = {**_fields(document), **_questions({document.id: asked}, document.id)}
-    return _write("PUT", _at(document.id), body, if_version, _addition)
+def upsert(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    return _write("PUT", _at(document.id), _with_queries(document, queries), if_version, _addition)
 
 
-def teach(query: object, id: str, if_version: int | None) -> Call[Addition]:
+def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
     return _write("POST", "/v1/teach", {"query": query, "id": id}, if_version, _addition)
 
 
-def delete(id: str | Iterable[str] | None, where: Where | None, resolve: bool, if_version: int | None) -> Call[int]:
+def delete(
+    id: str | Iterable[str] | None = None,
+    *,
+    where: Where | None = None,
+    resolve: bool = False,
+    if_version: int | None = None,
+) -> Call[int]:
     if (id is None) == (where is None):
-        raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
-    if id is not None:
-        chosen: dict[str, object] = {"ids": [id] if isinstance(id, str) else list(id)}
-    else:
-        chosen = {"where": _plain(where)}
+        raise InvalidInput("delete takes either an id or a filter")
+    chosen = {"where": _plain(where)} if id is None else {"ids": [id] if isinstance(id, str) else list(id)}
     body = {**chosen, "resolve": resolve}
     return _write("POST", "/v1/documents/delete", body, if_version, lambda found: int(found["deleted"]))
 
 
-def portions(documents: Iterable[Document], asked: Mapping[str, Sequence[str]]) -> list[list[Document]]:
-    """The documents as they are sent together; refuses queries of somebody else."""
-    batch = list(documents)
-    strangers = asked.keys() - {document.id for document in batch}
-    if strangers:
-        raise InvalidInput(f"expected queries of documents in the batch, found some for {min(strangers)!r}")
-    return [batch[start : start + PORTION] for start in range(0, len(batch), PORTION)]
-
-
-def line(content: str) -> Document:
-    """A document from a line of JSON."""
-    return answered(content.encode(), document)
-
-
-def answered(content: bytes, read: Callable[[Any], T]) -> T:
-    """What an answer says; ServerError when it is not incdsi's, as that of a proxy in between."""
+def answered(content: bytes | str, read: Callable[[Any], T]) -> T:
+    """What an answer says; ServerError if it is not incdsi's, but, say, that of a proxy in between."""
     try:
         return read(json.loads(content))
     except (ValueError, KeyError, TypeError) as error:
-        raise ServerError("expected an answer of incdsi, found something else; check the address") from error
+        raise ServerError("the answer is not from an incdsi server; check the address") from error
 
 
-def document(found: Mapping[str, Any]) -> Document:
-    """A document from its fields."""
-    return Document(id=found["id"], title=found["title"], text=found["text"], metadata=found["metadata"])
+def _search(asked: Mapping[str, object], k: int, where: Where | None, mode: str, read: Callable[[Any], T]) -> Call[T]:
+    body = {**asked, "k": k, "mode": mode} | ({} if where is None else {"where": _plain(where)})
+    headers = {"Content-Type": "application/json"}
+    return Call(method="POST", path="/v1/search", body=_dumped(body), headers=headers, read=read)
+
+
+def _add(
+    documents: Sequence[Document],
+    asked: Mapping[str, Sequence[str]],
+    if_version: int | None,
+    read: Callable[[Any], T],
+) -> Call[T]:
+    body = {"documents": [{"id": one.id, **_with_queries(one, asked.get(one.id, ()))} for one in documents]}
+    return _write("POST", "/v1/documents", body, if_version, read)
 
 
 def _write(method: str, path: str, body: object, if_version: int | None, read: Callable[[Any], T]) -> Call[T]:
@@ -147,16 +152,28 @@ def _at(id: str) -> str:
     return "/v1/documents/" + (name.replace(".", "%2E") if set(name) == {"."} else name)
 
 
-def _fields(document: Document) -> dict[str, Any]:
-    return {"title": document.title, "text": document.text, "metadata": dict(document.metadata)}
+def _there(id: str) -> str:
+    """The path of a document to read; no document has an id that the index would not take."""
+    if not 0 < len(id) <= LONGEST_ID:
+        raise UnknownDocument(f"no document {id!r:.80} in the index; check the id")
+    return _at(id)
 
 
-def _questions(asked: Mapping[str, Sequence[str]], id: str) -> dict[str, list[str]]:
-    texts = asked.get(id, ())
+def _document(found: Mapping[str, Any]) -> Document:
+    return Document(id=found["id"], title=found["title"], text=found["text"], metadata=found["metadata"])
+
+
+def _with_queries(document: Document, texts: Sequence[str]) -> dict[str, Any]:
     if not isinstance(texts, Sequence) or isinstance(texts, str):
-        raise InvalidInput(f"document {id!r}: expected its queries as a list of texts, found {texts!r:.80}")
-    taught: list[str] = [text for text in texts if isinstance(text, Taught)]
-    return {"queries": list(texts)} | ({"taught": taught} if taught else {})  # an older server knows none
+        raise InvalidInput(f"document {document.id!r}: queries must be a list of strings, not {texts!r:.80}")
+    fields = {"title": document.title, "text": document.text, "metadata": dict(document.metadata)}
+    taught = [text for text in texts if isinstance(text, Taught)]
+    return {**fields, "queries": list(texts)} | ({"taught": taught} if taught else {})
+
+
+def _readable(text: str) -> str:
+    """Half of a surrogate pair cannot be sent; the encoder replaces it as well."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
 def _asked(found: Mapping[str, Any]) -> list[str]:
@@ -165,7 +182,7 @@ def _asked(found: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(where: object) -> object:
-    """Lists for the sets and tuples that a filter may hold."""
+    """A filter with lists for its sets and tuples."""
     if isinstance(where, Mapping):
         return {name: _plain(value) for name, value in where.items()}
     if isinstance(where, list | tuple | set | frozenset):
@@ -177,7 +194,7 @@ def _dumped(body: object) -> bytes:
     try:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"expected plain values that JSON knows, found something else ({error})") from error
+        raise InvalidInput(f"this cannot be sent as JSON: {error}") from error
 
 
 def _addition(found: Mapping[str, Any]) -> Addition:
@@ -190,12 +207,15 @@ def _addition(found: Mapping[str, Any]) -> Addition:
     )
 
 
-def _hit(found: Mapping[str, Any]) -> Hit:
-    return Hit(
-        document_id=found["document"]["id"],
-        score=found["score"],
-        rank=found["rank"],
-        document=document(found["document"]),
-        learned=found["learned"],
-        lexical=found["lexical"],
-    )
+def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:
+    return [
+        Hit(
+            document_id=hit["document"]["id"],
+            score=hit["score"],
+            rank=hit["rank"],
+            document=_document(hit["document"]),
+            learned=hit["learned"],
+            lexical=hit["lexical"],
+        )
+        for hit in found
+    ]

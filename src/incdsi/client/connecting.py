@@ -1,21 +1,33 @@
-"""Addresses, keys and patience: what the clients for threads and for asyncio share."""
+"""Address, key and patience: what the two clients share."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from incdsi.errors import IncDSIError, InvalidInput, MissingExtra, Overloaded, ServerUnavailable
+from incdsi.errors import IncDSIError, InvalidInput, MissingExtra, NeedsFolder, Overloaded, ServerUnavailable
 
 if TYPE_CHECKING:
     import httpx2
 
-I = TypeVar("I")  # noqa: E741 - what info() gives
 KEY = "INCDSI_KEY"
-PATIENCE = 10.0  # seconds for which a server that is busy or away is asked again
+PATIENCE = 10.0  # seconds to keep retrying a server that is busy or away
 FIRST_PAUSE = 0.1
+FOLDER_ONLY = (
+    "adopt",
+    "attach",
+    "backup",
+    "compact",
+    "last_tuning",
+    "receipts",
+    "resolve",
+    "set_tuning",
+    "titles",
+    "tune",
+    "vectors",
+    "verify",
+)
 
 
 def http() -> Any:
@@ -23,35 +35,33 @@ def http() -> Any:
     try:
         import httpx2
     except ImportError as error:
-        raise MissingExtra(
-            "expected httpx2 to reach a server, found it not installed; run: pip install 'incdsi[server]'"
-        ) from error
+        raise MissingExtra("httpx2 is not installed; run: pip install 'incdsi[server]'") from error
     return httpx2
 
 
 def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
-    """What a client is made with; refuses a key inside the address, where it would be logged."""
+    """Arguments of an HTTP client; refuses a key inside the address, where it would be logged."""
     library = http()
     try:
         address = library.URL(url)
     except (library.InvalidURL, TypeError) as error:
-        raise InvalidInput(f"expected an address like http://127.0.0.1:7799, found {url!r} ({error})") from error
+        raise InvalidInput(f"{url!r} is not an address like http://127.0.0.1:7799 ({error})") from error
     if not address.host:
-        raise InvalidInput(f"expected an address like http://127.0.0.1:7799, found {url!r} without a host")
+        raise InvalidInput(f"{url!r} has no host; an address looks like http://127.0.0.1:7799")
     if address.userinfo:
-        raise InvalidInput("expected an address without a name or key in it, found one; give it as `key`")
+        raise InvalidInput("the address contains a user name or key; pass it as `key` instead")
     chosen = key if key is not None else os.environ.get(KEY)
     headers = {"Authorization": f"Bearer {chosen}"} if chosen else {}
     return {"base_url": str(address).rstrip("/"), "headers": headers, "timeout": library.Timeout(timeout)}
 
 
 def unreachable(error: httpx2.TransportError, url: str) -> ServerUnavailable:
-    """One sentence for everything that can go wrong on the way."""
-    return ServerUnavailable(f"expected an incdsi server at {url}, found none answering ({error}); is it running?")
+    """Whatever went wrong on the way."""
+    return ServerUnavailable(f"no incdsi server answers at {url} ({error}); is it running?")
 
 
 class Patience:
-    """How long to go on asking: `pause` gives the seconds to wait before the next try, or raises the error."""
+    """How long to keep retrying: `pause` returns the seconds to wait before the next try, or raises the error."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -65,21 +75,19 @@ class Patience:
         return wait
 
 
-class Remote(Generic[I]):
-    """An index behind a server: where it is, how it is reached, for how many seconds a busy one is asked again."""
+class Remote:
+    """An index behind a server; one that is busy or away is retried for `patience` seconds."""
 
     _kind: ClassVar[str]  # of the HTTP library's clients
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        key: str | None = None,
-        timeout: float = 60.0,
-        patience: float = PATIENCE,
-        read_info: Callable[[Mapping[str, Any]], I] = dict,  # type: ignore[assignment]
-    ) -> None:
+    def __init__(self, url: str, *, key: str | None = None, timeout: float = 60.0, patience: float = PATIENCE) -> None:
         self.url = url
         self._patience = patience
-        self._read_info = read_info
         self._http = getattr(http(), self._kind)(**options(url, key, timeout))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in FOLDER_ONLY:
+                raise NeedsFolder(f"{name} is not available over HTTP; open the index's folder where the server runs")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

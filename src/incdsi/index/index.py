@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +18,20 @@ from incdsi.filters import Where
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index import models
 from incdsi.index.draft import asked_of, require_new, require_query, require_sound, taught_among
-from incdsi.index.info import Info
+from incdsi.index.info import info_of
+from incdsi.index.receipts import Receipts
 from incdsi.index.session import Session
 from incdsi.index.settings import DEFAULT_GENERATOR, GENERATOR, KEY, Method, Settings
 from incdsi.index.snapshot import opened_encoder
 from incdsi.index.stage_one import Training, check_training, stage_one, taken_over
-from incdsi.index.tuning import Tuner, Tuning, last_tuning
-from incdsi.index.writer import Receipt, Writer
+from incdsi.index.tuning import Tuner, last_tuning
+from incdsi.index.writer import Writer
+from incdsi.info import Info, Tuning
 from incdsi.progress import Progress, Stopwatch
+from incdsi.search_index import SearchIndex
 from incdsi.store import Store
-from incdsi.store.answers import Answer
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
-
-if TYPE_CHECKING:
-    from incdsi.client import RemoteIndex
 
 
 class Index:
@@ -81,7 +79,7 @@ class Index:
         )
         stored = {KEY: settings.to_json(), GENERATOR: described(generator or DEFAULT_GENERATOR)}
         Store.create(path, stored, prepare=models.keeper(chosen)).close()
-        return cls.open(path, chosen, generator=generator)
+        return cls.open(Path(path), chosen, generator=generator)
 
     @classmethod
     def build(
@@ -121,6 +119,23 @@ class Index:
             raise
         return index
 
+    @overload
+    @classmethod
+    def open(
+        cls, path: Path, encoder: Encoder | str | Path | None = None, *, generator: Generator | None = None
+    ) -> Self: ...
+
+    @overload
+    @classmethod
+    def open(
+        cls,
+        path: str,
+        encoder: Encoder | str | Path | None = None,
+        *,
+        generator: Generator | None = None,
+        key: str | None = None,
+    ) -> SearchIndex: ...
+
     @classmethod
     def open(
         cls,
@@ -129,15 +144,15 @@ class Index:
         *,
         generator: Generator | None = None,
         key: str | None = None,
-    ) -> Self:
+    ) -> SearchIndex:
         """The index in a folder, for searching and, while no other process does, for writing.
 
         Queries go on to be written by the generator the index was made with; one of your own must be given again before
         documents are added. Another that is given is kept with the first change it makes.
-        An http(s) address gives a RemoteIndex, whose verbs are the same; `key` is the server's, or that in INCDSI_KEY.
+        An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
         """
-        if str(path).startswith(("http://", "https://")):
-            return cast(Self, _remote(str(path), key, encoder, generator))
+        if isinstance(path, str) and path.startswith(("http://", "https://")):
+            return _remote(path, key, encoder, generator)
         store = Store.open(path, writer=False)
         try:
             return cls(store, opened_encoder(store, encoder), generator)
@@ -213,6 +228,12 @@ class Index:
         """
         return self._session.current().search(self._store, text, k, where, mode, watch or Stopwatch(), most_bytes)
 
+    def search_many(
+        self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
+    ) -> list[list[Hit]]:
+        """The k best documents for each text."""
+        return [self.search(text, k, where, mode) for text in texts]
+
     def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
         """All ids and their document vectors, (n, h), as of now."""
         while True:
@@ -224,16 +245,17 @@ class Index:
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
         records = list(self._store.changes(0).upserts)
-        return Info.of(records, self._session.current().settings, self.last_tuning, self.version)
+        return info_of(records, self._session.current().settings, self.last_tuning, self.version)
 
     @property
     def last_tuning(self) -> Tuning | None:
         """What the index chose when it last tuned itself, and what that changed; None before the first time."""
         return last_tuning(self._store)
 
-    def answer(self, key: str) -> Answer | None:
-        """What was stored under that key with a change, for a day or until the index is compacted."""
-        return self._store.answer(key)
+    @property
+    def receipts(self) -> Receipts:
+        """Answers stored with changes, for a server whose clients may ask twice."""
+        return Receipts(self._session, self._writer)
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
@@ -326,18 +348,13 @@ class Index:
         so that nothing of them stays, and reports to `progress`; when it is stopped there, `resolve` goes on.
         """
         if (id is None) == (where is None):
-            raise InvalidInput("expected either an id or a filter to delete by, found both or neither")
+            raise InvalidInput("delete takes either an id or a filter")
         with self._session.changing(if_version):
             ids = self._writer.matching(where) if where is not None else _listed(id)
             return self._writer.delete(ids, resolve=resolve, progress=progress)
 
-    @property
-    def unresolved(self) -> int:
-        """How many documents were placed beside one that was deleted since."""
-        return len(self._store.unresolved())
-
     def resolve(self, progress: Progress | None = None) -> int:
-        """Place them anew, so that nothing of what was deleted stays; how many. Each is kept as it is placed."""
+        """Place again whatever was placed beside a document deleted since; how many. Each is kept as it is placed."""
         with self._session.changing(None):
             return self._writer.resolve(progress)
 
@@ -367,25 +384,13 @@ class Index:
         with self._session.changing(None):
             self._session.compact()
 
-    def keeping(self, receipt: Receipt) -> AbstractContextManager[None]:
-        """Store a receipt in one transaction with the change that is made inside; `answer` finds it by its key.
 
-        For those who are asked again when their answer was lost, and must neither do it twice nor refuse it.
-        """
-        return self._writer.keeping(receipt)
-
-    def amend_answer(self, key: str, answer: Answer) -> None:
-        """Say it better, now that everything is done."""
-        with self._session.mutex:
-            self._store.amend_answer(key, answer)
-
-
-def _remote(url: str, key: str | None, *here: object) -> RemoteIndex[Info]:
+def _remote(url: str, key: str | None, *given: object) -> SearchIndex:
     from incdsi.client import RemoteIndex
 
-    if any(one is not None for one in here):
-        raise InvalidInput("expected a server to use its own encoder and generator, found one given; leave it out")
-    return RemoteIndex(url, key=key, read_info=Info.from_json)
+    if any(one is not None for one in given):
+        raise InvalidInput("a server uses its own encoder and generator; drop the argument")
+    return RemoteIndex(url, key=key)
 
 
 def _listed(id: str | Iterable[str] | None) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.index.live import Live, preserve_nothing
 from incdsi.index.settings import Method, Settings
+from incdsi.info import Quality
 from incdsi.rows import LocalRows
 from incdsi.search import fused, lexical_part
 from incdsi.store import Record
@@ -25,29 +25,6 @@ class Probe:
     text: str
     embedding: NDArray[np.float32]
     row: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """H@1, H@10 and MRR@10 in percent over `queries` queries."""
-
-    hits_at_1: float
-    hits_at_10: float
-    mrr_at_10: float
-    queries: int
-
-    @classmethod
-    def of(cls, ranks: NDArray[np.intp]) -> Quality:
-        """From the rank of each right document, counted from 1."""
-        if len(ranks) == 0:
-            return cls(hits_at_1=0.0, hits_at_10=0.0, mrr_at_10=0.0, queries=0)
-        reciprocal = np.where(ranks <= 10, 1.0 / ranks, 0.0)
-        shares = (ranks <= 1).mean(), (ranks <= 10).mean(), reciprocal.mean()
-        h1, h10, mrr = (round(100 * float(share), 2) for share in shares)
-        return cls(hits_at_1=h1, hits_at_10=h10, mrr_at_10=mrr, queries=len(ranks))
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def probes(records: Iterable[Record], method: Method) -> list[Probe]:

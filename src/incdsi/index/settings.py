@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from incdsi.errors import InvalidInput
-from incdsi.hyperparameters import Hyperparameters, Margins, Weights
+from incdsi.hyperparameters import Hyperparameters
 from incdsi.search import DEFAULT_FUSION
 from incdsi.store import Store
 from incdsi.text.generators import Generator, Spans, described, restored
@@ -42,14 +42,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(**{**stored, "hyperparameters": hyperparameters_from(stored["hyperparameters"])})
-
-
-def hyperparameters_from(stored: Mapping[str, Any]) -> Hyperparameters:
-    """As `asdict` made them."""
-    return Hyperparameters(
-        margins=Margins(**stored["margins"]), weights=Weights(**stored["weights"]), anchor_scale=stored["anchor_scale"]
-    )
+        return cls(**{**stored, "hyperparameters": Hyperparameters.from_json(stored["hyperparameters"])})
 
 
 def stored_settings(store: Store) -> Settings:

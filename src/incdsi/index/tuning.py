@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,11 +12,12 @@ from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.draft import Draft
 from incdsi.index.live import Live
-from incdsi.index.quality import Probe, Quality, learned_ranks, probes, quality, ranks_by_weight, reached
+from incdsi.index.quality import Probe, learned_ranks, probes, quality, ranks_by_weight, reached
 from incdsi.index.replacement import Replacement, replaced, sweep, taught_last
 from incdsi.index.session import Session
-from incdsi.index.settings import Settings, hyperparameters_from
+from incdsi.index.settings import Settings
 from incdsi.index.snapshot import Snapshot, preserve_by
+from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.store import Record, Store
 
@@ -78,51 +78,6 @@ class Tuner:
             return False
         session.held_out = session.store.held_out()  # some may have gone with their documents
         return session.held_out >= enough
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """A candidate and what it reached on the held-out queries of the sample."""
-
-    hyperparameters: Hyperparameters
-    quality: Quality
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
-    """What was chosen by `queries` held-out queries, and how well they were found before and after.
-
-    `version` is that of the index it was chosen for; `before` and `after` are by way of searching; `trials`
-    are what was tried, best first.
-    """
-
-    version: int
-    queries: int
-    hyperparameters: Hyperparameters
-    lexical_weight: float
-    before: Mapping[str, Quality]
-    after: Mapping[str, Quality]
-    trials: tuple[Trial, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "trials": [asdict(trial) for trial in self.trials]}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return cls(
-            version=stored["version"],
-            queries=stored["queries"],
-            hyperparameters=hyperparameters_from(stored["hyperparameters"]),
-            lexical_weight=stored["lexical_weight"],
-            before={mode: Quality(**found) for mode, found in stored["before"].items()},
-            after={mode: Quality(**found) for mode, found in stored["after"].items()},
-            trials=tuple(
-                Trial(
-                    hyperparameters=hyperparameters_from(trial["hyperparameters"]), quality=Quality(**trial["quality"])
-                )
-                for trial in stored["trials"]
-            ),
-        )
 
 
 def best_weights(

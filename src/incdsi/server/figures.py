@@ -13,7 +13,7 @@ import structlog
 
 from incdsi.documents import Addition
 from incdsi.index import Index
-from incdsi.index.info import Info
+from incdsi.info import Info
 from incdsi.server.schemas import Figures, QualityOut, QualityPoint
 
 log = structlog.get_logger("incdsi.server")

@@ -75,7 +75,7 @@ class DocumentPatch(WithQueries):
 class DeleteRequest(Asked):
     """Which documents to delete: by id or by filter, not both; a filter that matches everything is refused."""
 
-    ids: Annotated[list[Id], Field(min_length=1)] | None = None
+    ids: list[Id] | None = None
     where: Where | None = None
     resolve: bool = False
 
@@ -84,7 +84,7 @@ class SearchRequest(Asked):
     """One query or many, not both."""
 
     query: Annotated[str, Field(min_length=1, examples=["waterproof hiking boots"])] | None = None
-    queries: Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None = None
+    queries: list[Annotated[str, Field(min_length=1)]] | None = None
     k: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10
     where: Where | None = None
     mode: Mode = "fused"

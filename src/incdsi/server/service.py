@@ -63,7 +63,7 @@ class Service:
         self.recorder = Recorder()
         self.info = InfoKeeper(index)
         self.projection = Projection(index)
-        self.answers = Answers(lambda key: self.reading(lambda: index.answer(key)))
+        self.answers = Answers(lambda key: self.reading(lambda: index.receipts.find(key)))
         self.ready = False
         self.stopping = asyncio.Event()
         self.exports = asyncio.Semaphore(MOST_EXPORTS)

@@ -66,7 +66,7 @@ class Write(Generic[T]):
         """Do it and answer; whatever goes wrong is the answer."""
         try:
             before = self.look(index)
-            with index.keeping(lambda result, version: self.receipt(result, version, before)):
+            with index.receipts.keeping(lambda result, version: self.receipt(result, version, before)):
                 result = self.act(index)
             done = self.done(result, index.version, before, self.look(index))
         except Exception as error:
@@ -85,7 +85,7 @@ class Write(Generic[T]):
     def answer(self, index: Index, done: Done[T]) -> None:
         if self.kept is not None:
             try:
-                index.amend_answer(*self.kept.answer(done))
+                index.receipts.amend(*self.kept.answer(done))
             except (IncDSIError, OSError) as error:  # the change and its first answer are on the disk
                 log.error("answer not amended", reason=str(error))
         self.future.set_result(done)
@@ -187,7 +187,7 @@ class WriteQueue:
         queries = {id: texts for add in group for id, texts in add.queries.items()}
         before = self._version()
         try:
-            with self._index.keeping(lambda additions, version: _receipts(group, additions, version)):
+            with self._index.receipts.keeping(lambda additions, version: _receipts(group, additions, version)):
                 additions = self._index.add_many(documents, queries, whole=True)
         except Exception as error:  # whatever it was, each is told by itself, and the thread lives on
             committed = self._version() != before

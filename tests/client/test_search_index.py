@@ -1,0 +1,231 @@
+"""One suite of behaviours over everything that is a SearchIndex: a folder, a server, a server by asyncio."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incdsi import SearchIndex
+from incdsi.client import AsyncRemoteIndex, RemoteIndex
+from incdsi.client.connecting import FOLDER_ONLY
+from incdsi.documents import Document, Taught
+from incdsi.errors import (
+    DuplicateDocument,
+    InvalidInput,
+    NeedsFolder,
+    UnknownDocument,
+    VersionConflict,
+)
+from incdsi.index import Index
+from tests.client.blocking import Blocking
+from tests.client.conftest import Serve
+from tests.index.index_samples import asked, asked_for, docs
+from tests.server.servers import make
+
+AWAITED = {"__len__": "count", "__contains__": "contains", "__enter__": "__aenter__", "__exit__": "__aexit__"}
+CONSTRUCTORS = {"build", "create", "open"}
+
+
+@pytest.fixture(params=["folder", "server", "asyncio"])
+def index(request: pytest.FixtureRequest, tmp_path: Path, serve: Serve) -> Iterator[SearchIndex]:
+    if request.param == "folder":
+        with make(tmp_path / "here") as made:
+            yield made
+    elif request.param == "server":
+        with Index.open(serve()) as opened:
+            yield opened
+    else:
+        with Blocking(AsyncRemoteIndex(serve())) as blocking:
+            yield blocking
+
+
+def test_adding_getting_and_counting(index: SearchIndex) -> None:
+    some = docs(4)
+    addition = index.add(some[0], asked("d0"))
+    assert (addition.document_id, addition.conflicts) == ("d0", ())
+    assert {"encode", "solve", "commit"} <= set(addition.seconds)
+    told: list[tuple[int, int]] = []
+    additions = index.add_many(some[1:], asked_for(some[1:]), progress=lambda *done: told.append(done))
+    assert [one.document_id for one in additions] == ["d1", "d2", "d3"]
+    assert told[-1] == (3, 3)
+    assert len(index) == 4
+    assert "d2" in index
+    assert "gone" not in index
+    assert 7 not in index
+    assert index.get("d3") == some[3]
+    assert index.queries("d0") == asked("d0")
+    assert sorted(one.id for one in index.documents()) == ["d0", "d1", "d2", "d3"]
+
+
+def test_a_document_added_again_with_its_queries_is_taught_again(index: SearchIndex) -> None:
+    index.add_many(docs(6), asked_for(docs(6)))
+    index.teach("where the bears are", "d4")
+    document, queries = index.get("d4"), index.queries("d4")
+    assert [text for text in queries if isinstance(text, Taught)] == ["where the bears are"]
+    for again in (index.add, index.upsert, lambda document, queries: index.add_many([document], {"d4": queries})):
+        index.delete("d4")
+        again(document, queries)
+        assert [(text, type(text)) for text in index.queries("d4")] == [(text, type(text)) for text in queries]
+
+
+def test_searching(index: SearchIndex) -> None:
+    index.add_many(docs(12), asked_for(docs(12)))
+    hits = index.search("waterproof boots", k=5, where={"lang": "en", "number": {"in": (1, 2, 4, 5)}})
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+    assert all(hit.document == docs(12)[int(hit.document_id[1:])] for hit in hits)
+    assert all(hit.score == pytest.approx(hit.learned + hit.lexical, rel=1e-5) for hit in hits)
+    assert index.search("tent", mode="lexical")[0].learned is None
+    assert index.search("half \ud83d a pair")
+
+
+def test_changing_teaching_and_deleting(index: SearchIndex) -> None:
+    index.add_many(docs(6), asked_for(docs(6)))
+    index.update(Document(id="d0", text="a new text", title="New"), ["and a query"])
+    assert index.get("d0").title == "New"
+    assert index.queries("d0") == [*asked("d0"), "and a query"]
+    index.upsert(Document(id="d1", text="another"))
+    index.upsert(Document(id="../x?", text="an id like a path"))
+    assert index.get("../x?").text == "an id like a path"
+    assert index.teach("where the bears are", "d4").document_id == "d4"
+    assert index.search("where the bears are")[0].document_id == "d4"
+    assert index.delete("d4") == 1
+    assert index.delete(where={"even": True}) == 1  # d2: the others lost their metadata
+    assert len(index) == 5
+
+
+def test_deleting_several_at_once(index: SearchIndex) -> None:
+    index.add_many(docs(4))
+    assert index.delete(["d0", "d2"]) == 2
+    assert [document.id for document in index.documents()] == ["d1", "d3"]
+    with pytest.raises(UnknownDocument):
+        index.delete(iter(["d1", "nobody"]))
+    assert len(index) == 2
+
+
+def test_versions(index: SearchIndex) -> None:
+    before = index.version
+    index.add(docs(1)[0], if_version=before)
+    assert index.version > before
+    for change in (
+        lambda: index.add(docs(2)[1], if_version=before),
+        lambda: index.update(docs(1)[0], if_version=before),
+        lambda: index.upsert(docs(1)[0], if_version=before),
+        lambda: index.delete("d0", if_version=before),
+        lambda: index.teach("x", "d0", if_version=before),
+    ):
+        with pytest.raises(VersionConflict):
+            change()
+
+
+def test_the_same_errors(index: SearchIndex) -> None:
+    index.add(docs(1)[0])
+    for error, change in (
+        (DuplicateDocument, lambda: index.add(docs(1)[0])),
+        (DuplicateDocument, lambda: index.add_many([docs(2)[1], docs(1)[0]])),
+        (UnknownDocument, lambda: index.get("gone")),
+        (UnknownDocument, lambda: index.queries("gone")),
+        (UnknownDocument, lambda: index.update(Document(id="gone", text="x"))),
+        (UnknownDocument, lambda: index.delete("gone")),
+        (UnknownDocument, lambda: index.teach("x", "gone")),
+        (InvalidInput, lambda: index.search("")),
+        (InvalidInput, lambda: index.search("x", k=0)),
+        (InvalidInput, lambda: index.search("x", mode="best")),
+        (InvalidInput, lambda: index.search("x", where={"a": {"near": 1}})),
+        (InvalidInput, lambda: index.search("x", where={"a": float("nan")})),
+        (InvalidInput, lambda: index.teach(" ", "d0")),
+        (InvalidInput, lambda: index.delete()),
+        (InvalidInput, lambda: index.add(Document(id="s", text="\ud800"))),
+        (InvalidInput, lambda: index.add(Document(id="q", text="x"), "a text instead of a list")),
+    ):
+        with pytest.raises(error):
+            change()
+    assert len(index) == 1
+
+
+def test_all_documents_with_their_queries(index: SearchIndex) -> None:
+    index.add_many(docs(3), {"d1": asked("d1")})
+    index.teach("where the bears are", "d2")
+    found = {document.id: (document, queries) for document, queries in index.with_queries()}
+    assert found == {
+        "d0": (docs(3)[0], []),
+        "d1": (docs(3)[1], asked("d1")),
+        "d2": (docs(3)[2], ["where the bears are"]),
+    }
+    assert [type(text) for text in found["d2"][1]] == [Taught]
+
+
+def test_searching_for_many_texts_is_searching_for_each(index: SearchIndex) -> None:
+    index.add_many(docs(12), asked_for(docs(12)))
+    texts = ["waterproof boots", "half \ud83d a pair", "waterproof boots"]
+    found = index.search_many(texts, 3, {"lang": "en"}, "learned")
+    assert found == [index.search(text, 3, {"lang": "en"}, "learned") for text in texts]
+
+
+def test_nothing_to_do_is_done(index: SearchIndex) -> None:
+    assert index.add_many([]) == []
+    assert index.search_many([]) == []
+    assert index.delete([]) == 0
+
+
+def test_whole_is_all_or_none(index: SearchIndex) -> None:
+    some = [Document(id=str(number), text=f"rope {number}") for number in range(300)]
+    index.add(some[-1])
+    with pytest.raises(DuplicateDocument):
+        index.add_many(some, whole=True)
+    assert len(index) == 1
+    before = index.version
+    assert len(index.add_many(some[:-1], if_version=before, whole=True)) == 299
+    with pytest.raises(VersionConflict):
+        index.add_many([Document(id="new", text="new")], if_version=before)
+
+
+def test_info(index: SearchIndex) -> None:
+    index.add_many(docs(3), asked_for(docs(3)))
+    info = index.info()
+    assert (info.documents, info.dimension, info.version) == (3, 24, index.version)
+    assert info.hyperparameters.weights.retrieve == 0.3
+    assert info.quality == {}
+
+
+# The list of verbs
+
+
+def verbs(kind: type) -> dict[str, Any]:
+    """Public methods and properties, and what `len`, `in` and `with` use."""
+    special = {*AWAITED.keys(), *AWAITED.values()}
+    named = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_") or name in special}
+    return {name: one for name, one in named.items() if callable(one) or isinstance(one, property)}
+
+
+def test_an_index_has_at_most_thirty_public_methods() -> None:
+    assert len([name for name in verbs(Index) if name not in AWAITED]) <= 30
+
+
+def test_what_an_index_can_do_a_server_can_or_says_that_it_cannot() -> None:
+    assert verbs(Index).keys() == verbs(SearchIndex).keys() | CONSTRUCTORS | set(FOLDER_ONLY)
+    assert verbs(RemoteIndex).keys() == verbs(SearchIndex).keys()
+    assert verbs(AsyncRemoteIndex).keys() == {AWAITED.get(name, name) for name in verbs(SearchIndex)}
+
+
+@pytest.mark.parametrize("name", FOLDER_ONLY)
+def test_what_a_server_cannot_do_is_one_sentence(name: str) -> None:
+    for kind in (RemoteIndex, AsyncRemoteIndex):
+        with pytest.raises(NeedsFolder, match=f"^{name} is not available over HTTP; open the index's folder"):
+            getattr(kind("http://127.0.0.1:1"), name)
+        assert not hasattr(kind("http://127.0.0.1:1"), name)
+
+
+@pytest.mark.parametrize("name", [name for name, one in verbs(SearchIndex).items() if callable(one)])
+def test_a_verb_takes_the_same_arguments_everywhere(name: str) -> None:
+    wanted = arguments(getattr(SearchIndex, name))
+    assert arguments(getattr(RemoteIndex, name)) == wanted
+    assert arguments(getattr(AsyncRemoteIndex, AWAITED.get(name, name))) == wanted
+    assert arguments(getattr(Index, name)).items() >= wanted.items()
+
+
+def arguments(verb: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    return {name: (one.kind, one.default) for name, one in inspect.signature(verb).parameters.items()}
