@@ -6,10 +6,15 @@ import copy
 import json
 import pickle
 from dataclasses import asdict, fields, replace
+from datetime import UTC, date, datetime, timedelta, timezone
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from incdsi import Addition, Document, Hit, Query
+from incdsi.documents import plain
 from incdsi.errors import InvalidDocument
 
 
@@ -92,7 +97,17 @@ def test_metadata_refuses_every_change(change):
         ({"id": 7, "text": "x"}, "expected a document id"),
         ({"id": "a", "text": None}, "expected text to be a string, found NoneType"),
         ({"id": "a", "text": "x", "title": 3}, "expected title to be a string, found int"),
-        ({"id": "a", "text": "x", "metadata": {"tags": ["b"]}}, "expected metadata 'tags' to be a string, number"),
+        (
+            {"id": "a", "text": "x", "metadata": {"tags": {"b": 1}}},
+            "expected metadata 'tags' to be a string, number, boolean, date or null, or a list of these, found dict;",
+        ),
+        ({"id": "a", "text": "x", "metadata": {"tags": [["b"]]}}, "found list in a list; flatten it first"),
+        ({"id": "a", "text": "x", "metadata": {"n": [1, float("inf")]}}, "metadata 'n': expected a finite number"),
+        ({"id": "a", "text": "x", "metadata": {"n": np.timedelta64(1, "s")}}, "found timedelta"),
+        (
+            {"id": "a", "text": "x", "metadata": {"n": datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))}},
+            "has no date in UTC; give it as text",
+        ),
         ({"id": "a", "text": "x", "metadata": {1: "b"}}, "metadata names must be strings"),
         (
             {"id": "a", "text": "x", "metadata": {"n": float("nan")}},
@@ -110,3 +125,49 @@ def test_a_bad_document_is_refused_in_one_sentence(fields, sentence):
 def test_an_empty_query_is_refused():
     with pytest.raises(InvalidDocument, match="expected a text of at least one character"):
         Query(text="  ", document_id="a")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (["a", "b"], ("a", "b")),
+        (("a", 1, True, None), ("a", 1, True, None)),
+        ([], ()),
+        (date(2024, 5, 1), "2024-05-01"),
+        (datetime(2024, 5, 1, 12, 30), "2024-05-01T12:30:00"),
+        (datetime(2024, 5, 1, 12, 30, tzinfo=timezone(timedelta(hours=2))), "2024-05-01T10:30:00+00:00"),
+        ([date(2024, 5, 1), np.int64(3)], ("2024-05-01", 3)),
+        (np.float32(0.5), 0.5),
+        (np.int8(3), 3),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        (np.datetime64("2024-05-01"), "2024-05-01"),
+        (np.datetime64("2024-05-01T12:30:00.000001000", "ns"), "2024-05-01T12:30:00.000001"),
+        (np.datetime64("NaT"), None),
+        (np.array([1, 2]), (1, 2)),
+    ],
+)
+def test_metadata_is_kept_plain(given, kept):
+    document = Document(id="a", text="x", metadata={"k": given})
+    assert document.metadata == {"k": kept}
+    assert type(document.metadata["k"]) is type(kept)
+    assert Document(id="a", text="x", metadata=json.loads(json.dumps(document.metadata))) == document
+    hash(document)
+
+
+def test_pandas_values_are_kept_plain():
+    pandas = pytest.importorskip("pandas")
+    kept = Document(
+        id="a", text="x", metadata={"at": pandas.Timestamp("2024-05-01T12:30"), "none": pandas.NaT}
+    ).metadata
+    assert kept == {"at": "2024-05-01T12:30:00", "none": None}
+
+
+OFFSETS = st.sampled_from([UTC, timezone(timedelta(hours=-8)), timezone(timedelta(hours=5, minutes=45))])
+MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=OFFSETS)
+
+
+@given(one=MOMENTS, other=MOMENTS | st.none(), microseconds=st.integers(-2, 2))
+def test_moments_sort_as_the_text_they_are_kept_as(one, other, microseconds):
+    other = other or one.astimezone(UTC) + timedelta(microseconds=microseconds)
+    assert (plain(one) < plain(other), plain(one) == plain(other)) == (one < other, one == other)

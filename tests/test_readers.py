@@ -260,13 +260,13 @@ def test_a_broken_character_in_a_beir_folder_is_one_sentence(
 
 
 def test_whole_numbers_are_ids_and_plain_values_are_metadata(write: Write) -> None:
-    record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None}
+    record = {"id": 17, "text": "x", "n": 1, "f": 0.5, "b": True, "none": None, "tags": ["red", 1]}
     ((document, _),) = read_documents(write("d.jsonl", lines(record)))
     assert document.id == "17"
-    assert document.metadata == {"n": 1, "f": 0.5, "b": True, "none": None}
+    assert document.metadata == {"n": 1, "f": 0.5, "b": True, "none": None, "tags": ("red", 1)}
 
 
-NESTED = "expected metadata 'k' to be a string, number, boolean or null, found {}; flatten it first"
+NESTED = "expected metadata 'k' to be a string, number, .* or a list of these, found {}; flatten it first"
 BAD = {
     "not JSON": (b"{oops", "not valid JSON: .* at character 1"),
     "a list": (b"[1]", "expected a JSON object on each line, found a list"),
@@ -283,8 +283,9 @@ BAD = {
         "metadata 'n': expected an integer of at most 64 bits",
     ),
     "infinity": (b'{"id": "a", "text": "x", "n": 1e999}', "expected metadata 'n' to be a finite number, found inf"),
-    "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": [1]}}', NESTED.format("list")),
-    "a list beside the text": (b'{"id": "a", "text": "x", "k": [1]}', NESTED.format("list")),
+    "nested metadata": (b'{"id": "a", "text": "x", "metadata": {"k": {}}}', NESTED.format("dict")),
+    "a list of lists": (b'{"id": "a", "text": "x", "k": [[1]]}', NESTED.format("list in a list")),
+    "half a character in a list": (b'{"id": "a", "text": "x", "k": ["\\ud800"]}', "metadata 'k' is not valid UTF-8"),
     "an object beside the text": (b'{"id": "a", "text": "x", "k": {"b": 1}}', NESTED.format("dict")),
     "a field inside and beside metadata": (
         b'{"id": "a", "text": "x", "k": 1, "metadata": {"k": 2}}',

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Any, NoReturn, TypeVar
 
 from incdsi.errors import InvalidDocument
 
-MetadataValue = str | int | float | bool | None
+Scalar = str | int | float | bool | None
+MetadataValue = Scalar | date | Sequence[Scalar | date]
+"""What may be given; `plain` says what is kept: a Scalar, or a tuple of them."""
 INT64_LIMIT = 2**63
 LONGEST_ID = 1024  # characters of an id that can be added
 V = TypeVar("V")
@@ -33,10 +36,12 @@ class FrozenDict(dict[str, V]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A piece of text with an id; `metadata` holds plain values to filter on.
+    """A piece of text with an id; `metadata` holds plain values and lists of them to filter on.
 
-    >>> Document(id="boots-18", text="Waterproof boots.", metadata={"lang": "en"}).id
-    'boots-18'
+    A date is kept as ISO text, which sorts by time (a datetime with an offset in UTC), a list as a tuple.
+
+    >>> Document(id="boots-18", text="Waterproof boots.", metadata={"tags": ["new"], "made": date(2024, 5, 1)}).metadata
+    {'tags': ('new',), 'made': '2024-05-01'}
     """
 
     id: str
@@ -122,21 +127,51 @@ class Addition:
         object.__setattr__(self, "seconds", FrozenDict(self.seconds))
 
 
-def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[str, MetadataValue]:
+def plain(value: Any) -> Any:
+    """The value as it is kept: numpy's as Python's own, a date as ISO text, a list as a tuple; others as they are."""
+    one = _plain_scalar(value)
+    return tuple(map(_plain_scalar, one)) if isinstance(one, list | tuple) else one
+
+
+def _plain_scalar(value: Any) -> Any:
+    if hasattr(value, "dtype"):
+        # Of nanoseconds numpy would make a bare number.
+        value = (value.astype("datetime64[us]") if value.dtype.str.endswith("M8[ns]") else value).tolist()
+    if isinstance(value, datetime):
+        return None if value != value else _iso(value)  # pandas' NaT is unequal to itself
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _iso(moment: datetime) -> str:
+    """Sorts as text by time: with +00:00, not Z, which would put 12:00:00 after 12:00:00.5."""
+    try:
+        return datetime.isoformat(moment if moment.utcoffset() is None else moment.astimezone(UTC))
+    except OverflowError as error:
+        raise InvalidDocument(f"{moment} has no date in UTC; give it as text") from error
+
+
+def _checked(document_id: str, metadata: Mapping[str, MetadataValue]) -> dict[str, Scalar | tuple[Scalar, ...]]:
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(
             f"document {document_id!r}: expected metadata to be a mapping, found {type(metadata).__name__}"
         )
-    for key, value in metadata.items():
-        if not isinstance(key, str):
-            raise InvalidDocument(f"document {document_id!r}: metadata names must be strings, found {key!r}")
-        if not isinstance(value, str | int | float | bool | None):
+    return {key: _kept(document_id, key, value) for key, value in metadata.items()}
+
+
+def _kept(document_id: str, key: object, value: MetadataValue) -> Scalar | tuple[Scalar, ...]:
+    if not isinstance(key, str):
+        raise InvalidDocument(f"document {document_id!r}: metadata names must be strings, found {key!r}")
+    name = f"document {document_id!r}: metadata {key!r}"
+    kept: Scalar | tuple[Scalar, ...] = plain(value)
+    for one in kept if isinstance(kept, tuple) else (kept,):
+        if not isinstance(one, str | int | float | bool | None):
+            inside = " in a list" if isinstance(kept, tuple) else ""
             raise InvalidDocument(
-                f"document {document_id!r}: expected metadata {key!r} to be a string, number, boolean or null, "
-                f"found {type(value).__name__}; flatten it first"
+                f"document {document_id!r}: expected metadata {key!r} to be a string, number, boolean, date or null, "
+                f"or a list of these, found {type(one).__name__}{inside}; flatten it first"
             )
-        check_number(value, f"document {document_id!r}: metadata {key!r}")
-    return dict(metadata)
+        check_number(one, name)
+    return kept
 
 
 def check_number(value: object, name: str) -> None:

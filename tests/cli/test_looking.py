@@ -56,7 +56,7 @@ def test_a_filter_that_is_no_json_object_is_wrong_usage(run: Run, shop: Path, ba
 
 
 def test_bad_searches_are_refused(run: Run, shop: Path) -> None:
-    assert "use one of eq, gt" in run("search", "x", "--where", '{"a": {"like": 1}}', code=1).stderr
+    assert "use one of eq, ne, gt" in run("search", "x", "--where", '{"a": {"like": 1}}', code=1).stderr
     assert "at least one character" in run("search", " ", code=1).stderr
     assert "not UTF-8" in run("search", "\udcff", code=2).stderr
     assert "stdin is not UTF-8" in run("search", "-", stdin=b"\xff\n", code=1).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -20,12 +21,24 @@ NUMBERS = st.sampled_from(
 # U+FFFF comes before U+10000 by code point and in UTF-8, after it in UTF-16.
 TEXTS = st.sampled_from(["", "1", "1.0", "true", "null", "en", "EN", "é", "z", "z\0", "z\0z", "\uffff", "\U00010000"])
 ORDERED = NUMBERS | TEXTS | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-VALUES = ORDERED | st.text(max_size=3) | st.booleans() | st.none()
+TIMES = st.sampled_from(
+    [
+        date(2024, 5, 1),
+        datetime(2024, 5, 1, 12),
+        datetime(2024, 5, 1, 12, tzinfo=UTC),
+        datetime(2024, 5, 1, 12, 0, 0, 5),
+    ]
+)
+VALUES = ORDERED | st.text(max_size=3) | st.booleans() | st.none() | TIMES
+BEGINNINGS = TEXTS | st.sampled_from(["2024", "\ud7ff", "z\U0010ffff", "\U0010ffff"]) | st.text(max_size=2)
 TESTS = st.one_of(
     VALUES,
-    st.fixed_dictionaries({"eq": VALUES}),
-    st.fixed_dictionaries({"in": st.lists(VALUES, max_size=4)}),
-    st.dictionaries(st.sampled_from(["gt", "gte", "lt", "lte"]), ORDERED, min_size=1, max_size=2),
+    st.dictionaries(st.sampled_from(["eq", "ne", "contains", "$eq", "$contains"]), VALUES, min_size=1, max_size=2),
+    st.dictionaries(st.sampled_from(["in", "nin", "any", "$in"]), st.lists(VALUES, max_size=4), min_size=1, max_size=2),
+    st.fixed_dictionaries({"all": st.lists(VALUES, min_size=1, max_size=3)}),
+    st.dictionaries(st.sampled_from(["gt", "gte", "lt", "$lte"]), ORDERED | TIMES, min_size=1, max_size=2),
+    st.dictionaries(st.sampled_from(["starts", "contains"]), BEGINNINGS, min_size=1, max_size=2),
+    st.fixed_dictionaries({"exists": st.booleans()}),
 )
 FILTERS = st.recursive(
     st.dictionaries(FIELDS, TESTS, max_size=2),
@@ -36,7 +49,7 @@ FILTERS = st.recursive(
     ),
     max_leaves=6,
 )
-METADATA = st.dictionaries(FIELDS, VALUES, max_size=3)
+METADATA = st.dictionaries(FIELDS, VALUES | BEGINNINGS | st.lists(VALUES, max_size=4), max_size=3)
 
 
 def found(store: Store, where: dict[str, Any]) -> list[int]:
@@ -50,7 +63,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield made
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents=st.lists(METADATA, max_size=6), filters=st.lists(FILTERS, min_size=1, max_size=6))
 def test_sql_finds_the_documents_that_match(
     shop: Store, documents: list[dict[str, Any]], filters: list[dict[str, Any]]

@@ -16,6 +16,7 @@ from store_samples import contents, sample
 
 from incdsi.documents import Document
 from incdsi.errors import UnsupportedFormat
+from incdsi.filters import parse
 from incdsi.store import Record, Store, schema
 from incdsi.store import store as store_module
 
@@ -68,9 +69,12 @@ def test_a_newer_format_is_refused_with_both_numbers(store: Store) -> None:
             Store.open(store.path, writer=writer)
 
 
+NOW = schema.format_version()
 STEPS = (
-    schema.Migration(version=2, name="shelf", script="ALTER TABLE documents ADD COLUMN shelf TEXT DEFAULT 'top';"),
-    schema.Migration(version=3, name="shelf index", script="CREATE INDEX by_shelf ON documents (shelf);"),
+    schema.Migration(
+        version=NOW + 1, name="shelf", script="ALTER TABLE documents ADD COLUMN shelf TEXT DEFAULT 'top';"
+    ),
+    schema.Migration(version=NOW + 2, name="shelf index", script="CREATE INDEX by_shelf ON documents (shelf);"),
 )
 
 
@@ -78,6 +82,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *steps: schema.Migration) -> None:
     migrations = (*schema.MIGRATIONS, *steps)
     monkeypatch.setattr("incdsi.store.checks.MIGRATIONS", migrations)
     monkeypatch.setattr(store_module, "format_version", lambda: schema.format_version(migrations))
+    monkeypatch.setattr(store_module, "readable", lambda found: schema.readable(found, migrations))
     monkeypatch.setattr(store_module, "check_format", lambda c, f: schema.check_format(c, f, migrations))
     monkeypatch.setattr(store_module, "migrate", lambda c: schema.migrate(c, migrations))
 
@@ -91,7 +96,7 @@ def test_an_older_store_is_migrated_in_order_by_its_writer_and_says_so(
     store.backup(tmp_path / "backup")
     store.close()
     install(monkeypatch, *STEPS)
-    with pytest.raises(UnsupportedFormat, match=r"has format 1, older than 3; open it once for writing"):
+    with pytest.raises(UnsupportedFormat, match=f"has format {NOW}, older than {NOW + 2}; open it once for writing"):
         Store.open(store.path, writer=False)
     for folder in (store.path, tmp_path / "restored"):
         if not folder.exists():
@@ -102,9 +107,19 @@ def test_an_older_store_is_migrated_in_order_by_its_writer_and_says_so(
         connection = apsw.Connection(str(folder / "store.db"))
         assert connection.execute("SELECT shelf FROM documents").get == "top"
         recorded = connection.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
-        assert recorded == [(1, "initial"), (2, "shelf"), (3, "shelf index")]
+        assert recorded[-3:] == [(NOW, schema.MIGRATIONS[-1].name), (NOW + 1, "shelf"), (NOW + 2, "shelf index")]
         connection.close()
     Store.open(store.path, writer=True).close()
+
+
+def test_a_format_without_a_step_that_reading_does_not_need_is_read_as_it_is(tmp_path: Path) -> None:
+    expected = unpack(1, tmp_path / "shop")
+    before = (tmp_path / "shop" / "store.db").read_bytes()
+    with Store.open(tmp_path / "shop", writer=False) as store:
+        assert plain(store) == expected
+        assert store.verify() == []
+        assert store.filter_rows(parse({"lang": {"contains": "f"}})).tolist() == [3]
+    assert (tmp_path / "shop" / "store.db").read_bytes() == before
 
 
 def test_a_migration_that_fails_leaves_the_old_store(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +128,7 @@ def test_a_migration_that_fails_leaves_the_old_store(store: Store, monkeypatch: 
     before = contents(store)
     store.close()
     with monkeypatch.context() as patched:
-        install(patched, STEPS[0], schema.Migration(version=3, name="broken", script="CREATE TABLE links (x)"))
+        install(patched, STEPS[0], schema.Migration(version=NOW + 2, name="broken", script="CREATE TABLE links (x)"))
         with pytest.raises(Exception, match="links"):
             Store.open(store.path, writer=True)
     with Store.open(store.path, writer=True) as old:

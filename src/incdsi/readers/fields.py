@@ -83,10 +83,11 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
     metadata: dict[str, MetadataValue] = {**extra, **given}
     for name, value in metadata.items():
         require_text(name, "a metadata name")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"expected metadata {name!r} to be a finite number, found {value}; write null instead")
-        if isinstance(value, str):
-            require_text(value, f"metadata {name!r}")
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ValueError(f"expected metadata {name!r} to be a finite number, found {one}; write null instead")
+            if isinstance(one, str):
+                require_text(one, f"metadata {name!r}")
     return metadata
 
 

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from incdsi import documents
 from incdsi.documents import LONGEST_ID
 
-MetadataValue = StrictBool | StrictInt | StrictFloat | StrictStr | None
+Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
+MetadataValue = Scalar | list[Scalar]
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, examples=["boots-18"])]
-Metadata = Annotated[dict[str, MetadataValue], Field(examples=[{"lang": "en", "year": 2024}])]
+Metadata = Annotated[dict[str, MetadataValue], Field(examples=[{"lang": "en", "year": 2024, "tags": ["new"]}])]
 Queries = Annotated[list[Annotated[str, Field(min_length=1)]], Field(examples=[["dry feet in a river"]])]
 Where = Annotated[
     dict[str, JsonValue],

@@ -41,7 +41,8 @@ def _structure(connection: apsw.Connection) -> Iterator[str]:
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of table {table} refers to a row that is not in {parent}"
     recorded = connection.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
-    if list(recorded) != [(step.version, step.name) for step in MIGRATIONS]:
+    found = connection.pragma("user_version")
+    if list(recorded) != [(step.version, step.name) for step in MIGRATIONS if step.version <= found]:
         yield f"expected the migrations of this format, found {recorded}"
 
 

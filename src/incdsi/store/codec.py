@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document, MetadataValue, utf8
 from incdsi.errors import InvalidInput
-from incdsi.filters import Kind, comparable
+from incdsi.filters import Kind, comparables
 from incdsi.store.records import JSON, Record, StoredQuery
 
 FLOAT32 = np.dtype("<f4")
@@ -97,8 +97,8 @@ def checksum(*parts: bytes) -> int:
 
 
 def metadata_rows(metadata: Mapping[str, MetadataValue]) -> tuple[tuple[str, Kind, str | int | float], ...]:
-    """One (field, kind, value) per metadata field."""
-    return tuple((field, *comparable(value)) for field, value in metadata.items())
+    """A (field, kind, value) for each that a metadata field has: one, or those of a list, equal ones once."""
+    return tuple(dict.fromkeys((field, *one) for field, value in metadata.items() for one in comparables(value)))
 
 
 def dump_json(value: JSON, name: str) -> str:
@@ -113,7 +113,7 @@ def dump_json(value: JSON, name: str) -> str:
 
 def _document_columns(document: Document) -> tuple[str, str, str, str, int]:
     name = f"document {document.id!r}"
-    metadata = dump_json(dict(document.metadata), f"{name}: metadata")
+    metadata = dump_json(dict(cast("Mapping[str, JSON]", document.metadata)), f"{name}: metadata")
     texts = (document.id, document.title, document.text, metadata)
     return (*texts, checksum(*(utf8(text, name) for text in texts)))
 

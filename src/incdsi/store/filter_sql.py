@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from incdsi.filters import And, Comparable, Compare, Filter, In, Not, Or
+from incdsi.filters import And, Comparable, Compare, Exists, Filter, In, Not, Or, Part, Starts
 
 _RANGES = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+_LISTED = (
+    "EXISTS (SELECT 1 FROM metadata AS mark WHERE mark.field = metadata.field "
+    "AND mark.kind = 'list' AND mark.value = 0 AND mark.row = metadata.row)"
+)
 
 Parameters = list[Any]
 
@@ -31,6 +37,15 @@ def _condition(tree: Filter, parameters: Parameters) -> str:
         case Compare(field, operator, (kind, value)):
             parameters.extend((field, kind, value))
             return _rows(f"kind = ? AND value {_RANGES[operator]} ?")
+        case Starts(field, beginning):
+            parameters.append(field)
+            return _rows(_between(beginning, _after(beginning), parameters))
+        case Part(field, part):
+            parameters.extend((field, part))
+            return _rows(f"kind = 'text' AND instr(value, ?) AND NOT {_LISTED}")
+        case Exists(field):
+            parameters.append(field)
+            return _rows("1")
 
 
 def _rows(condition: str) -> str:
@@ -46,6 +61,24 @@ def _equals(values: tuple[Comparable, ...], parameters: Parameters) -> str:
         parameters.extend((kind, *alike))
         parts.append(f"(kind = ? AND value IN ({', '.join('?' * len(alike))}))")
     return _join("OR", parts, empty="0")
+
+
+def _between(first: str, after: str, parameters: Parameters) -> str:
+    """Texts from one to before another, or to the last when that is empty; the index finds them."""
+    parameters.append(first)
+    if not after:
+        return "kind = 'text' AND value >= ?"
+    parameters.append(after)
+    return "kind = 'text' AND value >= ? AND value < ?"
+
+
+def _after(beginning: str) -> str:
+    """The first text by code point after all that begin so; empty when there is none."""
+    rest = beginning.rstrip(chr(sys.maxunicode))
+    if not rest:
+        return ""
+    following = ord(rest[-1]) + 1
+    return rest[:-1] + chr(0xE000 if following == 0xD800 else following)  # surrogates are no characters
 
 
 def _join(word: str, parts: list[str], *, empty: str) -> str:

@@ -16,11 +16,16 @@ APPLICATION_ID = 0x49445349  # "IDSI"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """One named step to `version`; its script runs whole or not at all."""
+    """One named step to `version`; its script runs whole or not at all.
+
+    A store without it is read as it is when it is not `needed_to_read`, so that opening changes nothing; the first
+    writer takes the step.
+    """
 
     version: int
     name: str
     script: str
+    needed_to_read: bool = True
 
 
 # Three tables a document: what a person gave (small, read for every hit), what the solver was given
@@ -88,7 +93,25 @@ CREATE INDEX metadata_by_row ON metadata (row);
 CREATE TABLE tombstones (row INTEGER PRIMARY KEY, sequence INTEGER NOT NULL UNIQUE) STRICT;
 """
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(version=1, name="initial", script=_INITIAL),)
+# A list has an entry of kind 'list' and one for each of its values.
+_LISTS = """
+CREATE TABLE metadata_with_lists (
+    field TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('text', 'number', 'boolean', 'null', 'list')),
+    value ANY NOT NULL,
+    row INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    PRIMARY KEY (field, kind, value, row)
+) STRICT, WITHOUT ROWID;
+INSERT INTO metadata_with_lists SELECT * FROM metadata;
+DROP TABLE metadata;
+ALTER TABLE metadata_with_lists RENAME TO metadata;
+CREATE INDEX metadata_by_row ON metadata (row);
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(version=1, name="initial", script=_INITIAL),
+    Migration(version=2, name="lists", script=_LISTS, needed_to_read=False),
+)
 
 
 def format_version(migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -105,6 +128,11 @@ def check_format(connection: apsw.Connection, file: Path, migrations: Sequence[M
     if found > known:
         raise UnsupportedFormat(f"{file} has format {found}, and this incdsi reads up to {known}; upgrade incdsi")
     return found
+
+
+def readable(found: int, migrations: Sequence[Migration] = MIGRATIONS) -> bool:
+    """Whether a store of that format can be read as it is."""
+    return not any(migration.needed_to_read for migration in migrations if migration.version > found)
 
 
 def migrate(connection: apsw.Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:

@@ -28,7 +28,7 @@ from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
 from incdsi.store.reading import Changes
 from incdsi.store.records import JSON, Record
-from incdsi.store.schema import check_format, format_version, migrate
+from incdsi.store.schema import check_format, format_version, migrate, readable
 from incdsi.store.transaction import Transaction
 
 
@@ -349,7 +349,7 @@ class Store:
             migrate(self._connection)
             generation, current = self._connection.execute("SELECT base_generation, base_sequence FROM state").get
             remove_bases(self.path, keep=None if current is None else generation)
-        elif found < format_version():
+        elif not readable(found):
             raise UnsupportedFormat(
                 f"{self._file} has format {found}, older than {format_version()}; "
                 f"open it once for writing to bring it up to date"

@@ -40,7 +40,7 @@ def record(found: Record) -> dict[str, Any]:
         "id": found.document.id,
         "title": found.document.title,
         "text": found.document.text,
-        "metadata": dict(found.document.metadata),
+        "metadata": json.loads(json.dumps(found.document.metadata)),
         "vector": found.vector.tolist(),
         "anchor": found.anchor.tolist(),
         "constrained_by": list(found.constrained_by),
@@ -54,7 +54,7 @@ def fill(store: Store) -> None:
     """A little of everything: an update, a deletion, a re-solved row, a setting, a base."""
     one, two = np.array([1, -0.5], np.float32), np.array([0.25, 3], np.float32)
     query = StoredQuery(text="où?", embedding=two, generated=True, preserved=True, own_score=0.1)
-    metadata = {"lang": "fr", "year": 1999, "price": 2.5, "sold": False, "note": None}
+    metadata = {"lang": "fr", "year": 1999, "price": 2.5, "sold": False, "note": None, "tags": ["new", 1], "none": []}
     with store.transaction() as tx:
         tx.insert(Record(document=Document(id="plain", text="first"), vector=one, anchor=two))
         tx.insert(Record(document=Document(id="gone", text="second"), vector=one, anchor=two))

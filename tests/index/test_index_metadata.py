@@ -1,0 +1,97 @@
+"""Lists, dates and numpy's numbers as metadata, and an index from before there were lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from index_samples import answers, doc, docs
+
+from incdsi.index import Index
+
+Reopen = Callable[..., Index]
+
+# The table as format 1 had it: no kind 'list'.
+BEFORE_LISTS = """
+DROP TABLE metadata;
+CREATE TABLE metadata (
+    field TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('text', 'number', 'boolean', 'null')),
+    value ANY NOT NULL,
+    row INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+    PRIMARY KEY (field, kind, value, row)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX metadata_by_row ON metadata (row);
+INSERT INTO metadata SELECT key, iif(type = 'text', 'text', iif(type IN ('true', 'false'), 'boolean', 'number')),
+    atom, row FROM documents, json_each(documents.metadata);
+DELETE FROM migrations WHERE version > 1;
+PRAGMA user_version = 1;
+"""
+
+
+def format_of(folder: Path) -> int:
+    connection = apsw.Connection(str(folder / "store.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return int(connection.pragma("user_version"))
+    finally:
+        connection.close()
+
+
+def found(index: Index, where: dict[str, object]) -> list[str]:
+    return sorted(hit.document_id for hit in index.search("boots", k=100, where=where))
+
+
+def test_lists_dates_and_numpy_come_back_plain_and_are_found(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+    index.add(doc("a", tags=["red", "new"], made=date(2024, 5, 1), size=np.int64(42), weight=np.float32(0.5)))
+    index.add(doc("b", tags=[], made=datetime(2024, 6, 1, 12, tzinfo=UTC), size=43, weight=1.5))
+    index.add(doc("c", tags="red"))
+    for one in (index, reopen(tmp_path / "shop")):
+        assert one.get("a").metadata == {"tags": ("red", "new"), "made": "2024-05-01", "size": 42, "weight": 0.5}
+        assert one.get("b").metadata["made"] == "2024-06-01T12:00:00+00:00"
+        assert found(one, {"tags": "red"}) == ["a", "c"]
+        assert found(one, {"tags": {"all": ["new", "red"]}}) == ["a"]
+        assert found(one, {"tags": {"exists": True}}) == ["a", "b", "c"]
+        assert found(one, {"made": {"gte": date(2024, 5, 2)}}) == ["b"]
+        assert found(one, {"size": {"lt": np.int32(43)}}) == ["a"]
+        assert one.verify() == []
+
+
+def test_an_index_from_before_lists_is_read_as_it_is_and_brought_up_to_date_by_a_change(
+    index: Index, tmp_path: Path, reopen: Reopen
+) -> None:
+    index.add_many(docs(8))
+    expected, german = answers(index), found(index, {"lang": "de"})
+    index.close()
+    connection = apsw.Connection(str(tmp_path / "shop" / "store.db"))
+    connection.execute(BEFORE_LISTS)
+    connection.close()
+    old = reopen(tmp_path / "shop")
+    assert (answers(old), found(old, {"lang": "de"}), old.verify()) == (expected, german, [])
+    assert found(old, {"lang": {"contains": "d"}}) == german
+    assert format_of(tmp_path / "shop") == 1
+    old.add(doc("later", tags=["red"]))
+    assert format_of(tmp_path / "shop") == 2
+    for one in (old, reopen(tmp_path / "shop")):
+        assert (found(one, {"tags": "red"}), found(one, {"lang": "de"}), one.verify()) == (["later"], german, [])
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_two_formats_meet_in_one_folder(index: Index, tmp_path: Path, reopen: Reopen, writes: bool) -> None:
+    """One who opened the old form goes on when another brings it up to date."""
+    index.add_many(docs(4))
+    index.close()
+    connection = apsw.Connection(str(tmp_path / "shop" / "store.db"))
+    connection.execute(BEFORE_LISTS)
+    connection.close()
+    reader, writer = reopen(tmp_path / "shop"), reopen(tmp_path / "shop")
+    assert found(reader, {"lang": "de"}) == ["d0", "d3"]
+    writer.add(doc("later", lang=["de", "en"]))
+    writer.close()
+    assert found(reader, {"lang": "de"}) == ["d0", "d3", "later"]
+    if writes:
+        reader.add(doc("last", lang="de"))
+        assert found(reader, {"lang": "de"}) == ["d0", "d3", "last", "later"]
