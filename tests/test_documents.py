@@ -38,7 +38,9 @@ NOUNS = [
     DOCUMENT,
     Query(text="boots", document_id="1"),
     Hit(document_id="1", score=0.5, rank=1, document=DOCUMENT, learned=0.5),
-    Addition(document_id="1", status="solved", margin=0.1, conflicts=("2",), seconds={"solve": 0.25}),
+    Addition(
+        document_id="1", status="solved", explanation="it wins", margin=0.1, conflicts=("2",), seconds={"solve": 0.25}
+    ),
 ]
 
 

@@ -113,12 +113,14 @@ class Hit:
 class Addition:
     """What adding one document did.
 
-    `margin` is the least lead over the best rival among its queries (negative: a query is lost),
-    `conflicts` the ids of documents it now threatens, `seconds` the time of each step.
+    `status` is one word (solved, compromised, infeasible, unfinished) and `explanation` says what it means and what
+    to do about it; `margin` is the smallest lead over the best rival among its queries (negative: a query is lost),
+    `conflicts` are the ids of documents it now threatens, `seconds` the time of each step.
     """
 
     document_id: str
     status: str
+    explanation: str
     margin: float
     conflicts: tuple[str, ...]
     seconds: Mapping[str, float]

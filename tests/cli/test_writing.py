@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from incdsi.solver import Status
 from tests.cli.conftest import DOCUMENTS, Run, write
 
 
@@ -45,6 +46,7 @@ def test_add_says_what_conflicts(run: Run, encoder: str) -> None:
     said = run("add", "b.jsonl").stdout
     assert "1 document conflicts with others (often near-duplicates):" in said
     assert "conflicts with" in said
+    assert "compromised: the best vector there is, but some query is lost" in " ".join(said.split())
 
 
 def test_add_reads_stdin_and_a_folder(run: Run, encoder: str) -> None:
@@ -238,10 +240,13 @@ def test_delete_wants_ids_or_a_filter(run: Run, shop: Path) -> None:
 
 
 def test_a_taught_query_finds_its_document(run: Run, shop: Path) -> None:
-    assert run("teach", "word query", "mountain").stdout.startswith("taught mountain in ")
+    said = run("teach", "word query", "mountain").stdout
+    assert said.startswith("taught mountain in ")
+    assert " ".join(said.split()).count(Status.COMPROMISED.value) == 1
     hits = json.loads(run("search", "word query", "--mode", "learned", "--json").stdout)["hits"]
     assert hits[0]["id"] == "mountain"
-    assert json.loads(run("teach", "dry feet", "boots", "--json").stdout)["id"] == "boots"
+    told = json.loads(run("teach", "dry feet", "boots", "--json").stdout)
+    assert (told["id"], told["explanation"]) == ("boots", Status[told["status"].upper()].value)
     assert "no document 'ghost'" in run("teach", "x", "ghost", code=1).stderr
     assert "at least one character" in run("teach", " ", "boots", code=1).stderr
 

@@ -21,6 +21,7 @@ from incdsi.errors import (
     VersionConflict,
 )
 from incdsi.index import Index
+from incdsi.solver import Status
 from tests.client.blocking import Blocking
 from tests.client.conftest import Serve
 from tests.index.index_samples import asked, asked_for, docs
@@ -70,6 +71,16 @@ def test_a_document_added_again_with_its_queries_is_taught_again(index: SearchIn
         index.delete("d4")
         again(document, queries)
         assert [(text, type(text)) for text in index.queries("d4")] == [(text, type(text)) for text in queries]
+
+
+def test_an_addition_explains_its_status(index: SearchIndex) -> None:
+    text = {"text": "the sea is deep"}
+    alone = index.add(Document(id="a", **text), ["who won the sea"])
+    assert (alone.status, alone.explanation) == ("solved", Status.SOLVED.value)
+    twin = index.add(Document(id="b", **text), ["who won the sea"])
+    assert (twin.status, twin.explanation) == ("compromised", Status.COMPROMISED.value)
+    taught = index.teach("a quiet place", "a")
+    assert taught.explanation == Status[taught.status.upper()].value
 
 
 def test_searching(index: SearchIndex) -> None:

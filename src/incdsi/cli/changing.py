@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from incdsi.cli.app import stopping
-from incdsi.cli.output import addition_json, conflicts_table, count, emit, note, sentences, show, tuning_sentence
+from incdsi.cli.output import (
+    addition_json,
+    conflicts_table,
+    count,
+    emit,
+    note,
+    sentences,
+    show,
+    status_legend,
+    tuning_sentence,
+)
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import Batch
 from incdsi.documents import Addition, Document
@@ -62,7 +72,7 @@ class Change:
         if as_json:
             emit(self._json())
         else:
-            show(self._summary(), *conflicts_table(self.additions))
+            show(self._summary(), *conflicts_table(self.additions), *status_legend(self.additions))
         if self.tuning is not None and not as_json:
             note(tuning_sentence(self.tuning), quiet=quiet)
 

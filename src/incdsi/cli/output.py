@@ -93,6 +93,11 @@ def conflicts_table(additions: Iterable[Addition]) -> list[RenderableType]:
     return [heading, table(("id", "status", "margin", "conflicts with"), rows)]
 
 
+def status_legend(additions: Iterable[Addition]) -> list[str]:
+    """What each status in the conflicts table means."""
+    return list(dict.fromkeys(f"{one.status}: {one.explanation}" for one in additions if one.conflicts))
+
+
 def tuning_sentence(tuning: Tuning) -> str:
     """What the index chose for itself, what it gained, and how to forbid it."""
     before, after = tuning.before["fused"].hits_at_1, tuning.after["fused"].hits_at_1
@@ -158,6 +163,7 @@ def addition_json(addition: Addition) -> dict[str, Any]:
     return {
         "id": addition.document_id,
         "status": addition.status,
+        "explanation": addition.explanation,
         "margin": addition.margin,
         "conflicts": addition.conflicts,
         "seconds": addition.seconds,

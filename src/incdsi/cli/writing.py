@@ -177,7 +177,7 @@ def teach(
     if as_json:
         emit(addition_json(addition))
     else:
-        show(f"taught {document_id} in {1000 * sum(addition.seconds.values()):.1f} ms: {addition.status}")
+        show(f"taught {document_id} in {1000 * sum(addition.seconds.values()):.1f} ms: {addition.explanation}")
         show(*conflicts_table([addition]))
 
 

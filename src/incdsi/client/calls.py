@@ -201,6 +201,7 @@ def _addition(found: Mapping[str, Any]) -> Addition:
     return Addition(
         document_id=found["id"],
         status=found["status"],
+        explanation=found.get("explanation", found["status"]),  # older servers send the word alone
         margin=math.inf if found["margin"] is None else found["margin"],
         conflicts=tuple(found["conflicts"]),
         seconds=found["seconds"],

@@ -15,7 +15,7 @@ from incdsi.index.live import Live, embeddings
 from incdsi.index.settings import Method, Settings
 from incdsi.progress import Stopwatch
 from incdsi.search import fused, lexical_part
-from incdsi.solver import Newcomer, Placement, Problem, Violations, insist, solve_many
+from incdsi.solver import Newcomer, Placement, Problem, Status, Violations, insist, solve_many
 from incdsi.solver.active_set import NO_RIVAL
 from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
@@ -52,7 +52,7 @@ class Placed:
     """
 
     record: Record
-    status: str
+    status: Status
     margin: float
     constrainers: Others
     threatened: Others
@@ -192,7 +192,7 @@ class _Batch:
         )
         return Placed(
             record=_record(draft, placement, method),
-            status=solution.status.name.lower(),
+            status=solution.status,
             margin=placement.margin,
             constrainers=self._others(placement, rival_slots, solution.lost.indices, solution.stolen),
             threatened=self._others(placement, rival_slots, behind, hard),
@@ -239,7 +239,7 @@ def place_alone(live: Live, draft: Draft, settings: Settings, *, watch: Stopwatc
     """
     if settings.method == "paper":
         (placed,) = place(live, [draft], settings, again=draft.row in live, watch=watch)
-        return placed if placed.status == "solved" else insisted(live, placed, settings.hyperparameters)
+        return placed if placed.status.ok else insisted(live, placed, settings.hyperparameters)
     first = None
     for looser, emphasis in INSISTENCE if draft.taught else INSISTENCE[:1]:
         loosened = replace(settings, hyperparameters=_loosened(settings.hyperparameters, looser))
@@ -318,7 +318,7 @@ def insisted(live: Live, placed: Placed, how: Hyperparameters) -> Placed:
     outcome = insist(build, asked, retrieve=how.weights.retrieve, anchor=how.weights.anchor)
     status = outcome.solution.status
     if not status.ok:
-        return replace(placed, status=status.name.lower())
+        return replace(placed, status=status)
     constrainers = live.store_rows(owners[others[outcome.solution.stolen.indices]])
     problem = build(outcome.kept)
     dropped = {used[place] for place in set(range(len(used))) - set(outcome.kept.tolist())}
@@ -331,7 +331,7 @@ def insisted(live: Live, placed: Placed, how: Hyperparameters) -> Placed:
                 for place, query in enumerate(record.queries)
             ),
         ),
-        status=status.name.lower(),
+        status=status,
         margin=float(problem.queries[0] @ outcome.solution.vector - problem.floors[0] + how.margins.retrieve),
         constrainers=Others(rows=frozenset(constrainers.tolist()), places=frozenset()),
         threatened=Others(rows=frozenset(), places=frozenset()),

@@ -204,7 +204,8 @@ class Writer:
         rows = sorted(placed.threatened.rows)
         return Addition(
             document_id=placed.record.document.id,
-            status=placed.status,
+            status=placed.status.name.lower(),
+            explanation=placed.status.value,
             margin=placed.margin,
             conflicts=(*self._store.ids(rows), *others),
             seconds=dict(seconds),

@@ -217,6 +217,7 @@ def addition_fields(addition: Addition) -> dict[str, Any]:
     return {
         "id": addition.document_id,
         "status": addition.status,
+        "explanation": addition.explanation,
         "margin": addition.margin,
         "conflicts": list(addition.conflicts),
         "seconds": dict(addition.seconds),

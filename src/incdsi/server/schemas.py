@@ -116,10 +116,11 @@ class DocumentWithQueries(DocumentOut):
 
 
 class AdditionOut(Answer):
-    """What adding or changing one document did; `margin` is null when it has no rival or no query."""
+    """What adding or changing one document did; `margin` is null if it has no rival or no query."""
 
     id: str
     status: str
+    explanation: str
     margin: float | None
     conflicts: list[str]
     seconds: dict[str, float]

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 class Status(Enum):
     """How a solve ended; the value is the sentence to show."""
 
-    SOLVED = "wins its queries and everyone keeps theirs"
+    SOLVED = "it wins its queries, and every other document keeps its own"
     COMPROMISED = (
-        "optimal, but some queries are lost or threatened: "
-        "raise weights.retrieve or lower weights.anchor, drop a query, or look for a near-duplicate"
+        "the best vector there is, but some query is lost or threatened: "
+        "raise weights.retrieve, lower weights.anchor, drop a query, or look for a near-duplicate"
     )
     INFEASIBLE = (
-        "no vector wins these queries while everyone keeps theirs: "
-        "drop the queries in conflict or remove the near-duplicate"
+        "no vector wins these queries while every other document keeps its own: "
+        "drop the conflicting queries or remove the near-duplicate"
     )
     UNFINISHED = (
-        "not proved optimal; the exact solver ends so only where the anchor's pull is lost in rounding: "
-        "raise weights.anchor or scale the vectors down"
+        "not proved optimal, because weights.anchor is too small for vectors this long: "
+        "raise it or scale the vectors down"
     )
 
     @property
