@@ -18,7 +18,7 @@ from pathlib import Path
 SUITES = ("tests/solver", "tests/rows", "tests/test_search.py", "tests/index")
 # Files, processes and torch: nothing there that a kernel could change.
 LEFT_OUT = ("tests/index/test_index_models.py", "tests/index/test_index_crash.py", "tests/index/test_index_build.py")
-SCREENS = ("Float32", "Coarse")
+SCREENS = ("Int8", "Int8ByBlas", "Float32", "Coarse")
 THREADS = (1, 2)
 
 
@@ -28,7 +28,7 @@ class Processor:
 
     kernel: str
     threads: int = 2
-    screen: str = "Float32"
+    screen: str = "Int8"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -57,8 +57,8 @@ def kernels() -> list[str]:
 
 
 def some() -> list[Processor]:
-    """Each kernel once, and among them each screen with each number of threads."""
-    ways = ((1, "Coarse"), (2, "Float32"), (2, "Coarse"), (1, "Float32"))
+    """Each kernel once, and among them each screen."""
+    ways = ((1, "Coarse"), (2, "Int8ByBlas"), (2, "Float32"), (1, "Int8"))
     return [
         Processor(kernel=kernel, threads=threads, screen=screen)
         for kernel, (threads, screen) in zip(kernels(), ways, strict=False)
@@ -66,11 +66,12 @@ def some() -> list[Processor]:
 
 
 def usual() -> list[Processor]:
-    """Each kernel with each screen and each number of threads, in two runs."""
-    ways = ((1, "Coarse"), (2, "Float32"))
+    """Each kernel with the coarsest screen and another, on one thread and on two."""
+    others = itertools.cycle(("Int8", "Int8ByBlas", "Float32"))
     return [
         Processor(kernel=kernel, threads=threads, screen=screen)
-        for kernel, (threads, screen) in itertools.product(kernels(), ways)
+        for kernel in kernels()
+        for threads, screen in ((1, "Coarse"), (2, next(others)))
     ]
 
 

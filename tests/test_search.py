@@ -65,7 +65,7 @@ def test_every_screen_ranks_fused_scores_as_sorting_all_of_them_does(seed: int, 
     total = (1 - weight) * (learned - values.mean()) / deviation + weight * standardised(lexical, alive)
     expected = sorted(np.flatnonzero(alive & allowed).tolist(), key=lambda slot: (-total[slot], slot))[:k]
     for screen in SCREENS:
-        rows = LocalRows(h, screen(h))
+        rows = LocalRows(h, screen())
         rows.append_many(list(vectors), [np.empty((0, h))] * n)
         rows.remove_many(np.flatnonzero(gone).tolist())
         scores, spread = rows.scores_and_spread(query)

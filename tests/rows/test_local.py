@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows import LocalRows
-from incdsi.rows.products import Float32, exact
+from incdsi.rows.int8 import Int8
+from incdsi.rows.products import exact
 from incdsi.rows.table import BLOCK_ROWS, Growing
 from tests.rows.screens import SCREENS, Coarse
 
@@ -23,11 +24,11 @@ def screen(request):
     return request.param
 
 
-def filled(n, h, screen=Float32, seed=0):
+def filled(n, h, screen=Int8, seed=0):
     rng = np.random.default_rng(seed)
     vectors = rng.standard_normal((n, h)).astype(np.float32)
     queries = rng.standard_normal((n, 2, h)).astype(np.float32)
-    rows = LocalRows(h, screen(h))
+    rows = LocalRows(h, screen())
     rows.append_many(list(vectors), list(queries))
     return rows, vectors, queries
 
@@ -232,7 +233,7 @@ def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
 
 def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():
     h = 8
-    rows = LocalRows(h, Float32(h))
+    rows = LocalRows(h)
     rows.append_many([np.ones(h)], [np.ones((1, h))])
     wrong: list[int] = []
     done = threading.Event()
@@ -262,12 +263,11 @@ def test_a_screens_error_stays_within_its_bound(seed, n, b):
     width = int(rng.integers(1, 200))
     rows = (rng.standard_normal((n, width)) * 10.0 ** rng.uniform(-2, 2)).astype(np.float32)
     vectors = (rng.standard_normal((b, width)) * 10.0 ** rng.uniform(-2, 2)).astype(np.float32)
-    exact = rows.astype(np.float64) @ vectors.astype(np.float64).T
-    lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(vectors, axis=1))
-    for screen in (make(width) for make in SCREENS):
-        copied = screen.copy(rows)
-        screen.refresh(copied, rows, 0, n)
-        assert (np.abs(screen.multiply(copied, vectors) - exact) <= screen.error * lengths).all()
+    true = rows.astype(np.float64) @ vectors.astype(np.float64).T
+    for screen in (make() for make in SCREENS):
+        coded, asked = screen.coded(rows), screen.asked(vectors)
+        found = screen.multiply(coded.codes, asked) * coded.scales[:, None]
+        assert (np.abs(found - true) <= asked.doubt(coded.errors[:, None], coded.lengths[:, None])).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40))
@@ -279,7 +279,7 @@ def test_a_rank_counts_ties_against_the_document(seed, n, h):
     query = rng.standard_normal(h).astype(np.float32)
     true = exact(vectors, query)
     for make in SCREENS:
-        rows = LocalRows(h, make(h))
+        rows = LocalRows(h, make())
         rows.append_many(list(vectors), [np.empty((0, h))] * n)
         scores = rows.scores(query)
         assert [scores.rank_of(slot) for slot in range(n)] == [int((true >= own).sum()) for own in true]

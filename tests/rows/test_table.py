@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incdsi.rows.products import Float32
+from incdsi.rows.int8 import Int8
 from incdsi.rows.table import BLOCK_ROWS, Table
 
 WIDTH = 8
@@ -24,7 +24,7 @@ def mapped(folder: Path, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def products(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    parts = table.scan(vectors, len(table), lambda _, products: products)
+    parts = table.scan(vectors, len(table), lambda _, products, asked: products)
     return np.concatenate(parts) if parts else np.empty((0, len(vectors)), dtype=np.float32)
 
 
@@ -32,7 +32,7 @@ def products(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 @pytest.mark.parametrize("count", [0, 1, BLOCK_ROWS - 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2 * BLOCK_ROWS + 5])
 def test_mapped_rows_answer_as_copied_ones_do(tmp_path: Path, before: int, count: int) -> None:
     saved, earlier, later = rows_of(count, 1), rows_of(before, 2), rows_of(7, 3)
-    tables = [Table(WIDTH, Float32(WIDTH)) for _ in range(2)]
+    tables = [Table(WIDTH, Int8()) for _ in range(2)]
     for table, source in zip(tables, (mapped(tmp_path, saved), saved), strict=True):
         table.append(earlier)
         assert table.append(source) == before
@@ -46,7 +46,7 @@ def test_mapped_rows_answer_as_copied_ones_do(tmp_path: Path, before: int, count
 
 def test_appending_behind_mapped_rows_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     saved = rows_of(BLOCK_ROWS + 10)
-    table = Table(WIDTH, Float32(WIDTH))
+    table = Table(WIDTH, Int8())
     table.append(mapped(tmp_path, saved))
     table.append(rows_of(20, 6))
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), saved)
@@ -54,7 +54,7 @@ def test_appending_behind_mapped_rows_leaves_the_file_as_it_was(tmp_path: Path) 
 
 def test_rows_that_their_owner_changes_later_stay_as_they_were_appended() -> None:
     mine = rows_of(BLOCK_ROWS)
-    table = Table(WIDTH, Float32(WIDTH))
+    table = Table(WIDTH, Int8())
     table.append(mine)
     before = mine.copy()
     mine[:] = 0
@@ -64,7 +64,7 @@ def test_rows_that_their_owner_changes_later_stay_as_they_were_appended() -> Non
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_rows_are_gathered_in_the_order_asked_for(blocks: int) -> None:
     rows = rows_of(blocks * BLOCK_ROWS - 9)
-    table = Table(WIDTH, Float32(WIDTH))
+    table = Table(WIDTH, Int8())
     table.append(rows)
     draw = np.random.default_rng(7)
     for asked in (draw.integers(0, len(rows), 300), np.arange(len(rows))[::-1], np.array([5, 5, 2]), np.empty(0, int)):
@@ -73,7 +73,7 @@ def test_rows_are_gathered_in_the_order_asked_for(blocks: int) -> None:
 
 @pytest.mark.parametrize("asked", [[-1], [0, 2 * BLOCK_ROWS]])
 def test_rows_that_are_not_there_are_refused(asked: list[int]) -> None:
-    table = Table(WIDTH, Float32(WIDTH))
+    table = Table(WIDTH, Int8())
     table.append(rows_of(BLOCK_ROWS + 1))
     with pytest.raises(IndexError):
         table.gather(np.array(asked))
@@ -81,8 +81,8 @@ def test_rows_that_are_not_there_are_refused(asked: list[int]) -> None:
 
 @pytest.mark.parametrize("count", [1, BLOCK_ROWS])
 def test_mapped_rows_of_another_width_or_kind_are_refused(tmp_path: Path, count: int) -> None:
-    table = Table(WIDTH + 1, Float32(WIDTH + 1))
+    table = Table(WIDTH + 1, Int8())
     with pytest.raises(ValueError, match=f"of width {WIDTH + 1}"):
         table.append(mapped(tmp_path, rows_of(count)))
     with pytest.raises(ValueError, match="expected float32 rows"):
-        Table(WIDTH, Float32(WIDTH)).append(rows_of(count).astype(np.float64))  # type: ignore[arg-type]
+        Table(WIDTH, Int8()).append(rows_of(count).astype(np.float64))  # type: ignore[arg-type]

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.rows.int8 import Int8
 from incdsi.rows.moments import Moments
 from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
-from incdsi.rows.products import Doubles, Float32, Floats, Screen, exact, row_lengths
+from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
-from incdsi.rows.table import BLOCK_ROWS, Growing, Table
+from incdsi.rows.table import BLOCK_ROWS, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +23,6 @@ class _View:
     """What readers see: the vectors of all slots so far, of which some are alive."""
 
     alive: NDArray[np.bool_]
-    lengths: Floats
     moments: Moments
 
 
@@ -51,11 +51,10 @@ class LocalRows:
         if dimension < 1:
             raise InvalidInput(f"expected a dimension of at least 1, found {dimension}")
         self.dimension = dimension
-        chosen = screen or Float32(dimension)
+        chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
-        self._lengths = Growing(np.float32)
         self._preserve = PreserveTable(dimension, chosen)
-        self._view = _View(np.empty(0, dtype=bool), np.empty(0, dtype=np.float32), Moments.none(dimension))
+        self._view = _View(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -133,7 +132,6 @@ class LocalRows:
         `moments` are those saved with them; computing them anew takes a second for 100,000 vectors.
         """
         self._vectors.append(vectors)
-        self._lengths.append(row_lengths(vectors))
         self._publish(len(vectors), (), Moments.from_arrays(moments or {}, vectors))
 
     def moments_arrays(self) -> dict[str, NDArray[Any]]:
@@ -160,9 +158,7 @@ class LocalRows:
         rows = [self._checked("queries", some, 2) for some in queries]
         if not stored:
             return range(len(self._vectors), len(self._vectors))
-        stacked = np.stack(stored)
-        first = self._vectors.append(stacked)
-        self._lengths.append(row_lengths(stacked))
+        first = self._vectors.append(np.stack(stored))
         for slot, (vector, some) in enumerate(zip(stored, rows, strict=True), start=first):
             owners = np.full(len(some), slot, dtype=np.intp)
             self._preserve.append(owners, some, exact(some, vector))
@@ -177,7 +173,7 @@ class LocalRows:
             self._preserve.remove_many(gone)
         if moments.worn:
             moments = self._summed_up(np.flatnonzero(alive))
-        self._view = _View(alive, self._lengths.values, moments)
+        self._view = _View(alive, moments)
 
     def _summed_up(self, slots: Slots) -> Moments:
         moments = Moments.none(self.dimension)
@@ -186,32 +182,34 @@ class LocalRows:
         return moments
 
     def _scores(self, vector: Floats, view: _View) -> Scores:
-        parts = self._vectors.scan(vector[None], len(view.alive), lambda _, products: products[:, 0])
+        count = len(view.alive)
+        parts = self._vectors.scan(vector[None], count, lambda _, products, asked: (products[:, 0], asked))
+        errors, lengths = self._vectors.errors[:count], self._vectors.lengths[:count]
         return Scores(
             alive=view.alive,
-            screened=np.concatenate(parts, dtype=np.float64) if parts else np.empty(0),
-            doubt=self._vectors.screen.error * float(np.linalg.norm(vector)) * view.lengths.astype(np.float64),
+            screened=np.concatenate([products for products, _ in parts], dtype=np.float64) if parts else np.empty(0),
+            doubt=parts[0][1].doubt(errors, lengths) if parts else np.empty(0),
             exact=lambda slots: exact(self._vectors.gather(slots), vector),
         )
 
     def _best(self, queries: Floats, askers: Slots, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""
-        lengths, error = self._view.lengths, self._vectors.screen.error
-        query_lengths = np.linalg.norm(queries, axis=1)
+        errors, lengths = self._vectors.errors, self._vectors.lengths
 
-        def likely(start: int, screened: Floats) -> _Likely:
+        def likely(start: int, screened: Floats, asked: Asked) -> _Likely:
             here = slice(start, start + len(screened))
             screened[dead[here]] = -np.inf
             asking = np.flatnonzero((askers >= start) & (askers < start + len(screened)))
             screened[askers[asking] - start, asking] = -np.inf
-            doubt = error * float(lengths[here].max()) * query_lengths
+            doubt = asked.doubt(errors[here].max(), lengths[here].max())
             at_least = screened.max(axis=0) - doubt
             if dead[here].all():
                 return _Likely.none(at_least)
-            row, column = np.divmod(
-                np.flatnonzero(screened >= (at_least - doubt).astype(np.float32)), screened.shape[1]
-            )
-            return _Likely(row + start, column, screened[row, column] + doubt[column], at_least)
+            with np.errstate(over="ignore"):
+                enough = np.nextafter((at_least - doubt).astype(np.float32), np.float32(-np.inf))
+            row, column = np.divmod(np.flatnonzero(screened >= enough), screened.shape[1])
+            own_doubt = asked.doubt(errors[here][row], lengths[here][row], column)
+            return _Likely(row + start, column, screened[row, column] + own_doubt, at_least)
 
         found = self._vectors.scan(queries, len(dead), likely)
         if not found:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
-from incdsi.rows.products import Floats, Screen, row_lengths
+from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen, row_lengths
 from incdsi.rows.table import Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
+SHORTEST = 1e-19  # a row that is not longer is none
+ROUNDING = 2.0**-20  # of a vector's length and of a slack: more than float32 loses on the way to one
 
 
 class PreserveTable:
@@ -27,14 +30,18 @@ class PreserveTable:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def append(self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64]) -> None:
+    def append(
+        self,
+        owners: NDArray[np.intp],
+        rows: Floats,
+        own_scores: NDArray[np.float64],
+        coded: Coded | None = None,
+    ) -> None:
         """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out."""
-        long = row_lengths(rows)
-        kept = long > np.finfo(np.float32).tiny
+        kept = (row_lengths(rows) if coded is None else coded.lengths) > SHORTEST
         if not kept.all():
-            owners, rows, own_scores, long = owners[kept], rows[kept], own_scores[kept], long[kept]
-        self._rows.append(rows)
-        self._lengths.append(long)
+            owners, rows, own_scores, coded = owners[kept], rows[kept], own_scores[kept], None
+        self._rows.append(rows, coded)
         self._own_scores.append(own_scores)
         self._owners.append(owners)
 
@@ -62,11 +69,10 @@ class PreserveTable:
         own = self._own_scores.values
         if without is not None:
             own = np.where(self._owners.values == without, np.inf, own)
-        return Ceilings(self._rows, self._lengths.values, own - margin)
+        return Ceilings(self._rows, own - margin)
 
     def _empty(self) -> None:
         self._rows = Table(self._dimension, self._screen)
-        self._lengths = Growing(np.float32)
         self._own_scores = Growing(np.float64)
         self._owners = Growing(np.intp)
         self._dead = 0
@@ -76,22 +82,22 @@ class PreserveTable:
         alive = np.flatnonzero(owners >= 0)
         self._empty()
         for part in np.array_split(alive, len(alive) // 4096 + 1):
-            gathered = rows.gather(part)
-            self._rows.append(gathered)
-            self._lengths.append(row_lengths(gathered))
+            self._rows.append(rows.gather(part))
         self._own_scores.append(own[alive])
         self._owners.append(owners[alive])
 
 
 class Ceilings:
-    """Preserve rows with their ceilings: answers who is nearest to violation, many vectors at once."""
+    """Preserve rows with their ceilings: answers who is nearest to violation, many vectors at once.
 
-    def __init__(self, rows: Table, lengths: Floats, ceilings: NDArray[np.float64]) -> None:
+    A row's slack at v, (ceiling - row.v) / ||row||, is how far v must move at least to violate it. The screen leaves
+    some doubt about it: rows are chosen by what it is at least.
+    """
+
+    def __init__(self, rows: Table, ceilings: NDArray[np.float64]) -> None:
         self._rows = rows
         self._ceilings = ceilings
-        with np.errstate(over="ignore"):
-            self._per_length = (1.0 / lengths).astype(np.float32)[:, None]
-            self._reach = (ceilings[:, None] * self._per_length).astype(np.float32)
+        self._lengths, self._errors = rows.lengths, rows.errors
         self._alive = np.flatnonzero(np.isfinite(ceilings))  # others have no ceiling: nobody can violate them
 
     def __len__(self) -> int:
@@ -109,20 +115,21 @@ class Ceilings:
     def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         narrow = vectors.astype(np.float32)
         thresholds = self._thresholds(narrow, limit / len(self._alive))
-        parts = self._rows.scan(narrow, len(self), lambda start, products: self._near(start, products, thresholds))
-        finite = np.where(np.isfinite(thresholds), thresholds, 0.0)  # rows nobody reaches leave no doubt
-        doubts = self._rows.screen.error * (np.linalg.norm(vectors, axis=1) + np.abs(finite))
-        found = _Found(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+        near = self._rows.scan(narrow, len(self), partial(self._near, thresholds))
+        found = _Found(*(np.concatenate(some) for some in zip(*near, strict=True)))
+        lengths = np.linalg.norm(vectors, axis=1)
         return [
-            self._listed(*found.of(column, limit, thresholds[column], doubts[column])) for column in range(len(vectors))
+            self._listed(*found.of(column, limit, thresholds[column], lengths[column]))
+            for column in range(len(vectors))
         ]
 
-    def _thresholds(self, vectors: Floats, fraction: float) -> Floats:
-        """By vector, a slack that about this fraction of the rows is below, judged by a sample of them."""
-        sample = self._sample
-        slack = self._reach[sample] - self._per_length[sample] * (self._sampled @ vectors.T)
+    def _thresholds(self, vectors: Floats, fraction: float) -> Doubles:
+        """By vector, what the slack of about this fraction of the rows may be below, judged by a sample of them."""
+        sample, asked = self._sample, self._rows.screen.asked(vectors)
+        slack = self._slack(sample, self._sampled @ vectors.T)
+        slack -= asked.doubt(self._unsure(sample)[:, None], 1.0)
         place = min(int(fraction * len(sample)) + 1, len(sample) - 1)
-        return np.asarray(np.partition(slack, place, axis=0)[place])
+        return np.asarray(np.partition(slack, place, axis=0)[place], dtype=np.float64)
 
     @cached_property
     def _sample(self) -> NDArray[np.intp]:
@@ -130,18 +137,33 @@ class Ceilings:
 
     @cached_property
     def _sampled(self) -> Floats:
-        return self._rows.gather(self._sample)
+        return self._rows.approximate(self._sample)
 
     def _near(
-        self, start: int, products: Floats, thresholds: Floats
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
-        """Rows, vectors and slacks, where the vector need move no further than its threshold to violate the row."""
+        self, thresholds: Doubles, start: int, products: Floats, asked: Asked
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Doubles]:
+        """Rows, vectors and least slacks, where the vector may violate the row within its threshold."""
         here = slice(start, start + len(products))
-        slack = products  # in place: it is this scan's own
-        slack *= -self._per_length[here]
-        slack += self._reach[here]
-        row, column = np.divmod(np.flatnonzero(slack <= thresholds), slack.shape[1])  # much faster than nonzero
-        return row + start, column, slack[row, column]
+        slack, unsure = self._slack(here, products), self._unsure(here)
+        with np.errstate(over="ignore"):
+            most = (thresholds + asked.doubt(unsure.max(), 1.0)).astype(np.float32)
+        row, column = np.divmod(np.flatnonzero(slack <= most), slack.shape[1])  # much faster than nonzero
+        least = slack[row, column] - asked.doubt(unsure[row], 1.0, column)
+        near = np.flatnonzero(least <= thresholds[column])
+        return row[near] + start, column[near], least[near]
+
+    def _slack(self, which: Any, products: Floats) -> Floats:
+        """How far each vector must move to violate these rows, from their products (r, b), which it overwrites."""
+        per_length = 1.0 / self._lengths[which]
+        products *= -per_length[:, None].astype(np.float32)
+        with np.errstate(over="ignore"):
+            products += (self._ceilings[which] * per_length)[:, None].astype(np.float32)
+        return products
+
+    def _unsure(self, which: Any) -> Doubles:
+        """The screen's errors of these rows as a part of their lengths."""
+        result: Doubles = self._errors[which] / self._lengths[which]
+        return result
 
     def _listed(self, indices: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(
@@ -155,15 +177,16 @@ class Ceilings:
 class _Found:
     """What a pass found for all its vectors, sorted by vector."""
 
-    def __init__(self, rows: NDArray[np.intp], columns: NDArray[np.intp], slacks: Floats) -> None:
+    def __init__(self, rows: NDArray[np.intp], columns: NDArray[np.intp], slacks: Doubles) -> None:
         order = np.argsort(columns, kind="stable")
         self._rows, self._columns, self._slacks = rows[order], columns[order], slacks[order]
 
-    def of(self, column: int, limit: int, threshold: float, doubt: float) -> tuple[NDArray[np.intp], float]:
-        """A vector's rows, at most `limit`, and the radius in which no other can be violated."""
+    def of(self, column: int, limit: int, threshold: float, length: float) -> tuple[NDArray[np.intp], float]:
+        """The rows of a vector of that length, at most `limit`, and the radius in which no other can be violated."""
         begin, end = np.searchsorted(self._columns, [column, column + 1])
-        rows, slacks = self._rows[begin:end], self._slacks[begin:end]
-        if len(rows) <= limit:
-            return rows, float(threshold - doubt)
-        order = np.argpartition(slacks, limit)
-        return np.sort(rows[order[:limit]]), float(slacks[order[limit]] - doubt)
+        rows, slacks, beyond = self._rows[begin:end], self._slacks[begin:end], float(threshold)
+        if len(rows) > limit:
+            order = np.argpartition(slacks, limit)
+            rows, beyond = np.sort(rows[order[:limit]]), float(slacks[order[limit]])
+        # Rows nobody reaches leave no doubt.
+        return rows, beyond - ROUNDING * (length + abs(beyond)) if np.isfinite(beyond) else beyond

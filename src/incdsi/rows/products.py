@@ -6,20 +6,18 @@ every bit is the same on every processor, whatever the screen and however many r
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from incdsi.preserve import product_error
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 
-def row_lengths(rows: Floats) -> Floats:
-    """The Euclidean length of each row, (n,), with no copy of the rows."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+def row_lengths(rows: Floats) -> Doubles:
+    """The Euclidean length of each row, (n,): neither huge nor tiny numbers are lost on the way."""
+    return np.asarray(np.sqrt(exact(rows, rows)))
 
 
 def exact(rows: Floats, vectors: Floats) -> Doubles:
@@ -31,40 +29,55 @@ def exact(rows: Floats, vectors: Floats) -> Doubles:
     return np.asarray(np.multiply(rows, vectors, dtype=np.float64).sum(axis=1))
 
 
-class Screen(Protocol):
-    """One way to multiply a block of rows with vectors.
+class Coded(NamedTuple):
+    """Rows (m, h) as a screen multiplies them: row i is nearly codes[i] * scales[i].
 
-    `error` bounds |computed - true| / (||row|| ||vector||).
+    `errors` (m,) say how nearly, `lengths` (m,) are those of the rows themselves.
     """
 
-    error: float
+    codes: NDArray[Any]
+    scales: Floats
+    errors: Doubles
+    lengths: Doubles
 
-    def copy(self, rows: Floats) -> Any:
-        """The rows (r, h) in the form `multiply` takes; the rows themselves where nothing is gained."""
+    def part(self, start: int, stop: int) -> Coded:
+        here = slice(start, stop)
+        return Coded(self.codes[here], self.scales[here], self.errors[here], self.lengths[here])
+
+
+class Asked(NamedTuple):
+    """Vectors (b, h) as a screen multiplies them: nearly codes[j] * scales[j], which is at most `lost` (b,) away.
+
+    `lengths` (b,) are those of the vectors as they were given.
+    """
+
+    codes: NDArray[Any]
+    scales: Floats
+    lengths: Doubles
+    lost: Doubles
+
+    def doubt(self, errors: Any, lengths: Any, columns: Any = slice(None)) -> Any:
+        """How far products may be from the truth, for these vectors and rows of such errors and lengths."""
+        lost = self.lost[columns]
+        return errors * (self.lengths[columns] + lost) + lengths * lost
+
+
+class Screen(Protocol):
+    """One way to multiply rows with vectors, quickly.
+
+    |computed - true| <= error (||v|| + lost) + ||row|| lost, with a row's `error` and a vector's `lost`.
+    """
+
+    dtype: Any  # of the codes
+
+    def coded(self, rows: Floats) -> Coded:
+        """Rows (m, h) in the form `multiply` takes."""
         ...
 
-    def refresh(self, copied: Any, rows: Floats, start: int, stop: int) -> None:
-        """Bring rows[start:stop] into the copy."""
+    def asked(self, vectors: Floats) -> Asked:
+        """Vectors (b, h) in the form `multiply` takes."""
         ...
 
-    def multiply(self, copied: Any, vectors: Floats) -> Floats:
-        """The rows times vectors (b, h): (r, b)."""
+    def multiply(self, codes: NDArray[Any], asked: Asked) -> Floats:
+        """Codes of rows times vectors: (r, b), still to be multiplied by the rows' scales."""
         ...
-
-
-class Float32:
-    """numpy, in the rows' own precision."""
-
-    def __init__(self, width: int) -> None:
-        self.error = product_error(np.dtype(np.float32), width)
-
-    def copy(self, rows: Floats) -> Floats:
-        return rows
-
-    def refresh(self, copied: Floats, rows: Floats, start: int, stop: int) -> None:
-        """Nothing to do: the copy is the rows."""
-
-    def multiply(self, copied: Floats, vectors: Floats) -> Floats:
-        if len(vectors) == 1:
-            return np.asarray((copied @ vectors[0])[:, None])
-        return np.asarray(copied @ vectors.T)

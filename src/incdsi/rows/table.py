@@ -6,14 +6,14 @@ import functools
 import itertools
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.products import Floats, Screen
+from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 
 T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
@@ -23,8 +23,9 @@ WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 class Table:
     """Float32 rows (n, h), appended in order and multiplied block by block.
 
-    A view (`count` rows of `blocks`) taken before an append is not disturbed by it. Whole blocks of
-    read-only rows (a mapped file) are used where they lie; anything else is copied.
+    A view (`count` rows of `blocks`) taken before an append is not disturbed by it. Whole blocks of read-only
+    arrays (a mapped file) are used where they lie; anything else is copied. A scan reads the screen's codes alone:
+    the rows themselves are touched when they are gathered.
     """
 
     def __init__(self, width: int, screen: Screen) -> None:
@@ -32,53 +33,86 @@ class Table:
         self.screen = screen
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
+        self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
 
     def __len__(self) -> int:
         return self._count
 
-    def append(self, rows: Floats) -> int:
-        """Put rows (m, h) at the end; the index of the first."""
+    @property
+    def lengths(self) -> Doubles:
+        """The length of each row, (n,)."""
+        return self._lengths.values
+
+    @property
+    def errors(self) -> Doubles:
+        """How far each row may be from what the screen makes of it, (n,)."""
+        return self._errors.values
+
+    def append(self, rows: Floats, coded: Coded | None = None) -> int:
+        """Put rows (m, h) at the end, as the screen codes them if that is known already; the index of the first."""
         if rows.ndim != 2 or rows.shape[1] != self.width or rows.dtype != np.float32:
             raise ValueError(f"expected float32 rows of width {self.width}, found {rows.dtype} of shape {rows.shape}")
-        first = self._count
-        while len(rows):
-            offset = self._count % BLOCK_ROWS
-            taken = rows[: BLOCK_ROWS - offset]
-            if len(taken) == BLOCK_ROWS and not taken.flags.writeable and taken.flags.c_contiguous:
-                self._blocks = (*self._blocks, _Block(np.asarray(taken), self.screen))
-            else:
-                if offset == 0:
-                    self._blocks = (*self._blocks, _Block(_zeros(BLOCK_ROWS, self.width), self.screen))
-                self._blocks[-1].fill(offset, taken)
-            self._count += len(taken)
-            rows = rows[len(taken) :]
+        first, start = self._count, 0
+        while start < len(rows):
+            stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
+            some = rows[start:stop]
+            self._put(some, self.screen.coded(some) if coded is None else coded.part(start, stop))
+            start = stop
         return first
+
+    def _put(self, rows: Floats, coded: Coded) -> None:
+        """Rows that one block has room for."""
+        offset = self._count % BLOCK_ROWS
+        if offset == 0:
+            self._blocks = (*self._blocks, _Block(rows, coded.codes))
+        else:
+            self._blocks[-1].fill(offset, rows, coded.codes)
+        self._scales.append(coded.scales)
+        self._errors.append(coded.errors)
+        self._lengths.append(coded.lengths)
+        self._count += len(rows)
 
     def gather(self, indices: NDArray[np.intp]) -> Floats:
         """The rows at these indices, (m, h)."""
         if np.any(indices[1:] < indices[:-1]):
             order = np.argsort(indices)
             return self.gather(indices[order])[np.argsort(order)]
-        blocks = self._blocks
         result = np.empty((len(indices), self.width), dtype=np.float32)
+        for block, places, here in self._places(indices):
+            np.take(block.rows, places, axis=0, out=result[here], mode="clip")  # no buffer
+        return result
+
+    def approximate(self, indices: NDArray[np.intp]) -> Floats:
+        """The rows at these rising indices as the screen knows them, (m, h)."""
+        result = np.empty((len(indices), self.width), dtype=np.float32)
+        for block, places, here in self._places(indices):
+            result[here] = block.codes[places]
+        result *= self._scales.values[indices, None]
+        return result
+
+    def _places(self, indices: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp], slice]]:
+        """Block by block, where in it and where among the rising indices its rows are."""
+        blocks = self._blocks
         ends = np.searchsorted(indices, BLOCK_ROWS * np.arange(len(blocks) + 1)).tolist()
         if ends[0] > 0 or ends[-1] < len(indices):
             raise IndexError(f"expected indices of {self._count} rows, found others")
         for number, (start, stop) in enumerate(itertools.pairwise(ends)):
             if start < stop:
-                places = indices[start:stop] - number * BLOCK_ROWS
-                np.take(blocks[number].rows, places, axis=0, out=result[start:stop], mode="clip")  # no buffer
-        return result
+                yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)
 
-    def scan(self, vectors: Floats, count: int, work: Callable[[int, Floats], T]) -> list[T]:
+    def scan(self, vectors: Floats, count: int, work: Callable[[int, Floats, Asked], T]) -> list[T]:
         """What `work` makes of each block's first index and screened products (r, b) of the first `count` rows.
 
-        Large scans share the processor's cores. Whole blocks are multiplied: how a product is rounded then depends on
-        a row's place alone, not on how many rows follow it.
+        It is also told what was asked, for the doubt. Large scans share the processor's cores.
         """
+        asked = self.screen.asked(vectors)
+        scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
-            return work(start, self.screen.multiply(block.screened, vectors)[: count - start])
+            stop = min(start + BLOCK_ROWS, count)
+            products = self.screen.multiply(block.codes[: stop - start], asked)
+            products *= scales[start:stop, None]
+            return work(start, products, asked)
 
         starts = range(0, count, BLOCK_ROWS)
         blocks = self._blocks[: len(starts)]
@@ -101,23 +135,29 @@ def _count_cores() -> int:
 
 
 class _Block:
-    def __init__(self, rows: Floats, screen: Screen) -> None:
-        self.rows = rows
-        self._screen = screen
-        self.screened: Any = screen.copy(self.rows)
-        screen.refresh(self.screened, self.rows, 0, len(self.rows))
+    """At most BLOCK_ROWS rows and their codes: those of a file where they lie, others in pages of its own."""
 
-    def fill(self, offset: int, rows: Floats) -> None:
-        stop = offset + len(rows)
-        self.rows[offset:stop] = rows
-        self._screen.refresh(self.screened, self.rows, offset, stop)
+    def __init__(self, rows: Floats, codes: NDArray[Any]) -> None:
+        self.rows: Floats = rows if _lies_still(rows) else _pages(rows)
+        self.codes: NDArray[Any] = codes if _lies_still(codes) else _pages(codes)
+
+    def fill(self, offset: int, rows: Floats, codes: NDArray[Any]) -> None:
+        self.rows[offset : offset + len(rows)] = rows
+        self.codes[offset : offset + len(rows)] = codes
 
 
-def _zeros(count: int, width: int) -> Floats:
-    """Rows in pages of their own: they go back to the machine with the block, where malloc would keep them."""
-    size = count * width * np.dtype(np.float32).itemsize
+def _lies_still(array: NDArray[Any]) -> bool:
+    """Whether this is a whole block that nobody changes."""
+    return len(array) == BLOCK_ROWS and not array.flags.writeable and array.flags.c_contiguous
+
+
+def _pages(first: NDArray[Any]) -> NDArray[Any]:
+    """Room for a block in pages of its own: they go back to the machine with it, where malloc would keep them."""
+    size = BLOCK_ROWS * first.shape[1] * first.itemsize
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(pages, dtype=np.float32).reshape(count, width)
+    block = np.frombuffer(pages, dtype=first.dtype).reshape(BLOCK_ROWS, -1)
+    block[: len(first)] = first
+    return block
 
 
 class Growing:
