@@ -8,6 +8,7 @@ import io
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from incdsi.documents import Document, MetadataValue, Query, Taught
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile, UnknownDocument
-from incdsi.readers import group_queries, numbers, read_documents, read_queries, rows
+from incdsi.readers import columns, documents, group_queries, read_documents, read_queries, rows
 
 BOOTS = Document(id="boots", title="Boots 🥾", text="They survive\na river.", metadata={"lang": "en", "price": 9})
 PLAIN = Document(id="plain", text="Nothing else.")
@@ -115,10 +116,35 @@ TEXTS = {
     "minus zero": ["-0", "1"],
     "another script": ["１２", "1"],
     "an underscore": ["1_000", "1"],
-    "true and false": ["true", "false"],
+    "yes and no": ["yes", "no"],
+    "a boolean and a number": ["true", "1"],
+    "a date and a word": ["2024-05-01", "soon"],
+    "a date and a time": ["2024-05-01", "2024-05-01T12:00"],
+    "times with and without an offset": ["2024-05-01T12:00Z", "2024-05-01T12:00"],
+    "no such day": ["2024-02-30", "2024-02-29"],
+    "no such hour": ["2024-05-01 24:00", "2024-05-01 23:00"],
+    "days and months in another order": ["31/12/2024", "12/31/2024"],
+    "a week": ["2024-W05", "2024-W06"],
+    "a date without dashes and a code": ["20240501", "AB"],
+    "a time before all days": ["0001-01-01T00:00+05:00", "2024-05-01T00:00Z"],
+    "digits of another script in a date": ["２０２４-05-01", "2024-05-01"],
     "a point without digits": ["1.", ".5"],
     "many digits": ["1" * 5000, "1"],
     "a comma": ["1,5", "2,0"],
+}
+
+
+KINDS: dict[str, tuple[list[str], list[MetadataValue]]] = {
+    "booleans": (["true", "False", "TRUE", ""], [True, False, True, None]),
+    "dates": (["2024-05-01", "", "0999-12-31"], ["2024-05-01", None, "0999-12-31"]),
+    "times": (
+        ["2024-05-01 12:30", "2024-05-01T12:30:05", "2024-05-01T12:30:05.25"],
+        ["2024-05-01T12:30:00", "2024-05-01T12:30:05", "2024-05-01T12:30:05.250000"],
+    ),
+    "times with an offset": (
+        ["2024-05-01T12:30Z", "2024-05-01 12:30:00+02:00", "2024-05-01 12:30:00 -0730"],
+        ["2024-05-01T12:30:00+00:00", "2024-05-01T10:30:00+00:00", "2024-05-01T20:00:00+00:00"],
+    ),
 }
 
 
@@ -136,6 +162,13 @@ def test_a_column_of_numbers_is_read_as_numbers(write: Write, kind: str, ending:
     cells, expected = NUMBERS[kind]
     found = column(write, cells, ending)
     assert [(value, type(value)) for value in found] == [(value, type(value)) for value in expected]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_booleans_dates_or_times_is_read_as_such(write: Write, kind: str, ending: str) -> None:
+    cells, expected = KINDS[kind]
+    assert column(write, cells, ending) == expected
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -164,17 +197,20 @@ def test_a_table_that_changes_between_the_two_readings_is_refused(
 ) -> None:
     path = write("d.csv", "id,text,n\na,x,1\n")
     reading = read_documents(path)
-    known = numbers.number_columns(path)
-    monkeypatch.setattr(numbers, "number_columns", lambda source: known)
+    known = columns.column_kinds(rows.read_rows(path), frozenset({"id", "text"}))
+    monkeypatch.setattr(documents, "column_kinds", lambda rows, own: known)
     path.write_text("id,text,n\na,x,word\n")
-    with pytest.raises(InvalidFile, match=r"d\.csv:2: column 'n' held numbers a moment ago and now 'word'"):
+    with pytest.raises(InvalidFile, match=r"d\.csv:2: column 'n' held something else a moment ago, now 'word'"):
         list(reading)
 
 
-def test_a_pipe_called_csv_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_is_copied_to_be_read_twice(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "d.csv")
-    with pytest.raises(InvalidFile, match=r"d\.csv: a table is read twice, so it must be a file"):
-        list(read_documents(tmp_path / "d.csv"))
+    writer = threading.Thread(target=lambda: (tmp_path / "d.csv").write_text("id,text,n\na,x,1\n"))
+    writer.start()
+    ((document, _),) = read_documents(tmp_path / "d.csv")
+    writer.join()
+    assert document.metadata == {"n": 1}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
@@ -241,7 +277,7 @@ def test_beir_gives_documents_their_training_queries_and_keeps_the_test_ones_apa
         (
             "qrels/train.tsv",
             b"query-id\tcorpus-id\tscore\nq1\td\xff\t1\n",
-            r"train\.tsv:2: corpus-id is not valid UTF-8",
+            r"train\.tsv:2: not UTF-8: byte 0xff",
         ),
     ],
 )
@@ -270,12 +306,12 @@ NESTED = "expected metadata 'k' to be a string, number, .* or a list of these, f
 BAD = {
     "not JSON": (b"{oops", "not valid JSON: .* at character 1"),
     "a list": (b"[1]", "expected a JSON object on each line, found a list"),
-    "no id": (b'{"text": "x"}', "field 'id' is missing or empty, found only 'text'"),
+    "no id": (b'{"text": "x"}', "field 'id' is missing or empty, found only 'text'; name another with --id-field"),
     "an empty id": (b'{"id": "", "text": "x"}', "field 'id' is missing or empty"),
     "a wrong id": (b'{"id": ["a"], "text": "x"}', "expected id to be a string, found list"),
     "a number as text": (b'{"id": "a", "text": 5}', "expected text to be a string, found int"),
     "a list as title": (b'{"id": "a", "text": "x", "title": []}', "expected title to be a string, found list"),
-    "not UTF-8": (b'{"id": "a", "text": "\xff"}', "not UTF-8: byte 0xff at 21"),
+    "not UTF-8": (b'{"id": "a", "text": "\xff"}', "not UTF-8: byte 0xff; save the file as UTF-8"),
     "half a character": (b'{"id": "a", "text": "\\ud800"}', "text is not valid UTF-8: broken character at 0"),
     "NaN": (b'{"id": "a", "text": "x", "n": NaN}', "expected finite numbers, found NaN"),
     "70 bits": (
@@ -294,7 +330,10 @@ BAD = {
     "metadata as list": (b'{"id": "a", "text": "x", "metadata": [1]}', "expected metadata to be an object"),
     "queries as text": (b'{"id": "a", "text": "x", "queries": "q"}', "queries is not valid JSON: 'q'"),
     "numbers as queries": (b'{"id": "a", "text": "x", "queries": [1]}', r"expected queries to be a list of strings"),
-    "no text": (b'{"id": "a", "text": " "}', "document 'a' has no text, title or queries"),
+    "no text": (
+        b'{"id": "a", "text": " "}',
+        "no text, title or queries, found only 'id', 'text'; name .* with --text-field",
+    ),
     "deep nesting": (b"[" * 200_000, "nested too deeply"),
 }
 
@@ -331,10 +370,12 @@ def test_a_document_with_queries_needs_no_text(write: Write) -> None:
     ("content", "sentence"),
     [
         ("id,text\na,x,y\n", r"d\.csv:2: expected 2 columns \(id, text\), found 3"),
-        ("name,text\na,x\n", r"d\.csv:2: field 'id' is missing or empty, found only 'name', 'text'"),
+        ("name,text\na,x\n", r"d\.csv: no column 'id'; the columns are name, text; say which to use with --id-field"),
         ("id,id\na,x\n", r"d\.csv:1: column names must be distinct"),
         ('id,text\na,"x\n', r"d\.csv:2: not valid CSV: unexpected end of data"),
-        (b"id,text\na,\xff\n", r"d\.csv:2: text is not valid UTF-8"),
+        (b"id,text\na,\xff\n", r"d\.csv:2: not UTF-8: byte 0xff; save the file as UTF-8"),
+        (b"id,text,caf\xe9\na,x,y\n", r"d\.csv:1: not UTF-8: byte 0xe9"),
+        ("id,text\na,x\n".encode("utf-16"), r"d\.csv: the file is UTF-16; save it as UTF-8"),
         ("id,text,queries\na,x,[1\n", r"d\.csv:2: queries is not valid JSON"),
         ("id,text\n,x\n", r"d\.csv:2: field 'id' is missing or empty"),
         ("id,text\n", r"d\.csv: no documents found"),
@@ -367,8 +408,8 @@ def test_a_folder_without_texts_a_missing_path_and_another_ending_are_refused(wr
         list(read_documents(tmp_path / "empty"))
     with pytest.raises(InvalidFile, match="no such file or folder"):
         list(read_documents(tmp_path / "nothing.jsonl"))
-    with pytest.raises(InvalidFile, match=r"unknown file type; use \.jsonl, \.csv or \.tsv"):
-        list(read_documents(write("d.parquet", b"PAR1")))
+    with pytest.raises(InvalidFile, match=r"unknown file type; use \.jsonl, \.csv, \.tsv or \.parquet"):
+        list(read_documents(write("d.xlsx", b"PK")))
 
 
 def test_bad_text_files_are_named(write: Write, tmp_path: Path) -> None:
@@ -378,7 +419,7 @@ def test_bad_text_files_are_named(write: Write, tmp_path: Path) -> None:
     refused: list[IncDSIError] = []
     assert [d.id for d, _ in read_documents(tmp_path / "docs", on_error=refused.append)] == ["ok.txt"]
     assert "empty.txt: the file is empty" in str(refused[0])
-    assert "latin.txt: not UTF-8: byte 0xe9 at 3" in str(refused[1])
+    assert "latin.txt: not UTF-8: byte 0xe9" in str(refused[1])
 
 
 def test_a_line_of_ten_megabytes_is_fine(write: Write) -> None:

@@ -77,7 +77,7 @@ BAD = [
     ),
     ("twice.jsonl", [DOCUMENTS[0], DOCUMENTS[0]], "twice.jsonl:2: duplicate id 'boots'"),
     ("broken.jsonl", [DOCUMENTS[0], "{\n"], "broken.jsonl:2: not valid JSON"),
-    ("docs.xml", ["<a/>"], "docs.xml: unknown file type; use .jsonl, .csv or .tsv"),
+    ("docs.xml", ["<a/>"], "docs.xml: unknown file type; use .jsonl, .csv, .tsv or .parquet"),
     ("wrong.csv", ["id,text\n", "a,b,c\n"], "wrong.csv:2: expected 2 columns (id, text), found 3"),
 ]
 
@@ -110,7 +110,7 @@ def test_only_bad_lines_are_refused_even_with_skip_bad(run: Run, encoder: str) -
 
 
 def test_many_bad_lines_are_counted(run: Run, encoder: str) -> None:
-    said = run("add", write("bad.jsonl", ["x\n"] * 50), "--encoder", encoder, code=1).stderr
+    said = run("add", write("bad.jsonl", [f"{' ' * n}x\n" for n in range(50)]), "--encoder", encoder, code=1).stderr
     assert len(said.splitlines()) == 22
     assert "... and 30 more like these" in said
 

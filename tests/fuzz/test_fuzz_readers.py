@@ -31,7 +31,29 @@ TSV = b'id\ttitle\ttext\tn\na\t"Boots\tThey survive\t1\nb\t\tx\t2\n'
 QUERIES = b'{"id": "q", "text": "one", "doc_id": "a", "split": "train"}\n{"text": "two", "document_id": 7}\n'
 QUERIES_TSV = b'text\tdoc_id\n"one\ta\ntwo\t7\n'
 MARKDOWN = b"# Boots ##\n\nThey [survive](https://a.b) a river.\n```\ncode\n"
-NAMES = {"d.jsonl": JSONL, "d.csv": CSV, "d.tsv": TSV, "d.md": MARKDOWN, "d.jsonl.gz": JSONL}
+KINDS = b"id;text;new;made;at\na;x;true;2024-05-01;2024-05-01 12:30\nb;y;FALSE;2024-06-01;2024-05-01T12:30:05\n"
+
+
+def parquet() -> bytes:
+    import pyarrow
+    import pyarrow.parquet
+
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(
+        pyarrow.table({"id": ["a", "b"], "text": ["x", None], "n": [1, 2], "l": [["p"], []]}), out
+    )
+    return out.getvalue()
+
+
+NAMES = {
+    "k.csv": KINDS,
+    "d.parquet": parquet(),
+    "d.jsonl": JSONL,
+    "d.csv": CSV,
+    "d.tsv": TSV,
+    "d.md": MARKDOWN,
+    "d.jsonl.gz": JSONL,
+}
 
 
 def any_documents(data: st.DataObject, folder: Path) -> None:

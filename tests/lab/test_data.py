@@ -57,7 +57,7 @@ class TestOurs:
         ("file", "row", "words"),
         [
             ("docs.jsonl", {"id": "d0", "text": "again"}, "expected each document once, found 'd0' again"),
-            ("docs.jsonl", {"id": "d99"}, "has no text"),
+            ("docs.jsonl", {"id": "d99"}, "no text, title or queries"),
             ("docs.jsonl", "{", "not valid JSON"),
             ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "gone", "split": "test"}, "unknown id 'gone'"),
             ("queries.jsonl", {"id": "q", "text": "w", "split": "test"}, "expected a field 'doc_id'"),

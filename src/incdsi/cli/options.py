@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from incdsi.readers import Layout
 
 
 def folder_of(path: Path | None) -> Path | None:
@@ -31,8 +34,19 @@ IndexPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.")]
 Source = Annotated[
-    str, typer.Argument(metavar="FILE", help="JSONL, CSV or TSV (also .gz), a folder, or - for JSONL from stdin.")
+    str, typer.Argument(metavar="FILE", help="JSONL, CSV or TSV (also .gz), Parquet, a folder, or - for stdin.")
 ]
+IdField = Annotated[
+    str | None, typer.Option("--id-field", metavar="NAME", help="The field with the id.", show_default="id")
+]
+TitleField = Annotated[
+    str | None, typer.Option("--title-field", metavar="NAME", help="The field with the title.", show_default="title")
+]
+TextFields = Annotated[
+    list[str] | None,
+    typer.Option("--text-field", metavar="NAME", help="A field with text; may be given again.", show_default="text"),
+]
+NoTypes = Annotated[bool, typer.Option("--no-types", help="Every cell of CSV and TSV is text.")]
 QueryFile = Annotated[
     str | None,
     typer.Option("--queries", metavar="FILE", help="What people asked: text and document_id on each line."),
@@ -57,6 +71,21 @@ Filter = Annotated[
 Depth = Annotated[int, typer.Option("-k", min=1, help="How many documents.")]
 
 
+class Format(StrEnum):
+    """How a file of documents is written."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+
+
+FileFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="What the ending does not tell; - is JSONL otherwise.", show_default=False),
+]
+
+
 class Mode(StrEnum):
     """By what documents are ranked."""
 
@@ -66,6 +95,21 @@ class Mode(StrEnum):
 
 
 SearchMode = Annotated[Mode, typer.Option("--mode", help="By both scores, by the learned one, or by words.")]
+
+
+def file_layout(
+    id_field: str | None, title_field: str | None, text_field: list[str] | None, format: Format | None, no_types: bool
+) -> Layout:
+    """How the documents are laid out."""
+    from incdsi.readers import Layout
+
+    return Layout(
+        id=id_field,
+        title=title_field,
+        text=tuple(text_field or ()),
+        format=format.value if format is not None else None,
+        types=not no_types,
+    )
 
 
 def parse_filter(text: str | None) -> dict[str, Any] | None:

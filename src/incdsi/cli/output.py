@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -24,6 +25,7 @@ MOST_CONFLICTS = 10
 SNIPPET_WORDS = 32
 SNIPPET_FROM = 100_000  # characters looked at
 
+_PLACE = re.compile(r".*?:\d+: ")  # file and line
 # Control characters but tab and line feed, separators of lines, overrides of direction, lone surrogates.
 _STEERING = ((0x00, 0x09), (0x0B, 0x20), (0x7F, 0xA0), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for start, end in _STEERING for code in range(start, end)}
@@ -134,9 +136,13 @@ def printable(text: str) -> str:
 
 
 def sentences(problems: Sequence[str], noun: str) -> str:
-    """The first of them, one a line, and how many more there are."""
-    hidden = len(problems) - MOST_SENTENCES
-    return "\n".join([*problems[:MOST_SENTENCES], *([f"... and {hidden:,} more {noun}"] if hidden > 0 else [])])
+    """The first of each cause, one a line, with how many more lines have it; then how many causes more there are."""
+    causes: dict[str, list[str]] = {}
+    for problem in problems:
+        causes.setdefault(_PLACE.sub("", problem, count=1), []).append(problem)
+    said = [_with_others(alike) for alike in list(causes.values())[:MOST_SENTENCES]]
+    hidden = sum(map(len, list(causes.values())[MOST_SENTENCES:]))
+    return "\n".join([*said, *([f"... and {hidden:,} more {noun}"] if hidden else [])])
 
 
 def count(number: int) -> str:
@@ -177,6 +183,11 @@ def _shown(query: str, document: Document) -> RenderableType:
     body.highlight_words([word for word in query.split() if len(word) > 2], "bold", case_sensitive=False)
     title = " ".join(printable(document.title).split())
     return Text.assemble((title, "bold cyan"), "\n", body) if title else body
+
+
+def _with_others(alike: Sequence[str]) -> str:
+    others = len(alike) - 1
+    return alike[0] + (f" (and {others:,} more line{'' if others == 1 else 's'} like it)" if others else "")
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from incdsi.documents import Document
 from incdsi.errors import IncDSIError
 
 if TYPE_CHECKING:
-    from incdsi.readers import OnError
+    from incdsi.readers import Layout, OnError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +24,14 @@ class Batch:
     problems: list[str]
 
 
-def read_batches(source: str, query_file: str | None = None, size: int | None = None) -> Iterator[Batch]:
+def read_batches(
+    source: str, query_file: str | None = None, size: int | None = None, layout: Layout | None = None
+) -> Iterator[Batch]:
     """The whole source as one batch, or batches of `size` as they come.
 
     Queries whose document never came are problems of the last batch.
     """
-    from incdsi.readers import read_documents
+    from incdsi.readers import Layout, read_documents
 
     problems: list[str] = []
 
@@ -37,7 +39,7 @@ def read_batches(source: str, query_file: str | None = None, size: int | None = 
         problems.append(str(error))
 
     asked = _asked(query_file, on_error) if query_file is not None else {}
-    reader = read_documents(source, on_error=on_error)
+    reader = read_documents(source, layout=layout or Layout(), on_error=on_error)
     while True:
         read = list(islice(reader, size))
         last = size is None or len(read) < size

@@ -12,13 +12,19 @@ from incdsi.cli.opening import open_index, open_or_create
 from incdsi.cli.options import (
     AsJson,
     EncoderName,
+    FileFormat,
     Filter,
+    IdField,
     IndexPath,
+    NoTypes,
     QueryFile,
     Quiet,
     SkipBad,
     Source,
+    TextFields,
+    TitleField,
     Tuning,
+    file_layout,
     parse_filter,
 )
 from incdsi.cli.output import addition_json, conflicts_table, count, emit, sentences, show
@@ -46,6 +52,11 @@ def add(
     skip_bad: SkipBad = False,
     tuning: Tuning = None,
     batch: BatchSize = None,
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    text_field: TextFields = None,
+    format: FileFormat = None,
+    no_types: NoTypes = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -58,10 +69,12 @@ def add(
     Examples:
       incdsi add docs.jsonl --index shop
       incdsi add docs/ --index shop --queries log.jsonl
+      incdsi add products.csv --index shop --id-field sku --title-field name --text-field description
       zcat docs.jsonl.gz | incdsi add - --index shop --batch 1000 --json
     """
+    layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=ADD, skip_bad=skip_bad, hidden=as_json or quiet)
-    change.run(read_batches(source, queries, batch), lambda: open_or_create(index, encoder, tuning))
+    change.run(read_batches(source, queries, batch, layout), lambda: open_or_create(index, encoder, tuning))
     change.show(as_json=as_json, quiet=quiet)
 
 
@@ -71,6 +84,11 @@ def update(
     index: IndexPath,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    text_field: TextFields = None,
+    format: FileFormat = None,
+    no_types: NoTypes = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -83,8 +101,9 @@ def update(
       incdsi update docs.jsonl --index shop
       incdsi get boots-17 --index shop --json | sed 's/leather/canvas/' | incdsi update - --index shop
     """
+    layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=UPDATE, skip_bad=skip_bad, hidden=as_json or quiet)
-    change.run(read_batches(source, queries), lambda: open_index(index))
+    change.run(read_batches(source, queries, layout=layout), lambda: open_index(index))
     change.show(as_json=as_json, quiet=quiet)
 
 
@@ -95,6 +114,11 @@ def upsert(
     encoder: EncoderName = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    text_field: TextFields = None,
+    format: FileFormat = None,
+    no_types: NoTypes = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -105,8 +129,9 @@ def upsert(
       incdsi upsert docs.jsonl --index shop
       incdsi upsert - --index shop --skip-bad --json < docs.jsonl
     """
+    layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=UPSERT, skip_bad=skip_bad, hidden=as_json or quiet)
-    change.run(read_batches(source, queries), lambda: open_or_create(index, encoder, None))
+    change.run(read_batches(source, queries, layout=layout), lambda: open_or_create(index, encoder, None))
     change.show(as_json=as_json, quiet=quiet)
 
 

@@ -1,7 +1,8 @@
-"""Files to documents and queries: JSONL, CSV, folders of text, BEIR; every refusal names file and line."""
+"""Files to documents and queries: JSONL, tables, folders of text, BEIR; every refusal names file and line."""
 
 from incdsi.readers.documents import read_documents
+from incdsi.readers.fields import Layout
 from incdsi.readers.queries import group_queries, read_queries
 from incdsi.readers.rows import OnError
 
-__all__ = ["OnError", "group_queries", "read_documents", "read_queries"]
+__all__ = ["Layout", "OnError", "group_queries", "read_documents", "read_queries"]

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile
-from incdsi.readers import beir, folder, numbers
-from incdsi.readers.fields import document_from
-from incdsi.readers.rows import OnError, is_table, read_rows, report
+from incdsi.readers import beir, folder
+from incdsi.readers.columns import column_kinds, typed
+from incdsi.readers.fields import PLAIN, Layout, document_from
+from incdsi.readers.rows import OnError, Row, format_of, read_rows, report, rereadable
 
 Read = tuple[Document, list[str]]
 Placed = tuple[str, Read | IncDSIError]  # where it stands, and what stands there
 
 
-def read_documents(source: str | Path, *, on_error: OnError | None = None) -> Iterator[Read]:
+def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnError | None = None) -> Iterator[Read]:
     """Documents with their inline queries, in the order of the source, one at a time.
 
-    JSONL (also "-", standard input), CSV and TSV, gzipped or not: `id`, `title`, `text`, `queries`; plain
-    values beside them become metadata (in a table by column: see `numbers.py`). A folder of
+    JSONL (also "-", standard input), CSV and TSV, gzipped or not, and Parquet: `id`, `title`, `text`, `queries`, or
+    what `layout` names; what is beside them becomes metadata (of CSV and TSV by column: see `columns.py`). A folder of
     .txt and .md files: the id is the relative path, the title the first heading or the name. A BEIR
     folder: the queries are those its qrels/train.tsv gives.
 
     A bad line is an InvalidFile, an id that comes twice a DuplicateDocument, both with their place;
-    with `on_error` they are handed over and left out. No document at all is an InvalidFile.
+    with `on_error` they are handed over and left out. No document at all is an InvalidFile, and so is a table without
+    the columns it must have.
     """
     first: dict[str, str] = {}
     count = 0
-    for place, found in _placed(source, on_error):
+    for place, found in _placed(source, layout, on_error):
         count += 1
         if isinstance(found, IncDSIError):
             report(found, on_error)
@@ -41,32 +44,61 @@ def read_documents(source: str | Path, *, on_error: OnError | None = None) -> It
         raise InvalidFile("no documents found", path=source)
 
 
-def _placed(source: str | Path, on_error: OnError | None) -> Iterator[Placed]:
+def _placed(source: str | Path, layout: Layout, on_error: OnError | None) -> Iterator[Placed]:
     path = Path(source)
     if str(source) != "-" and not path.exists():
         raise InvalidFile("no such file or folder; check the path", path=path)
-    if path.is_dir() and not beir.is_beir(path):
-        return folder.placed_texts(path)
-    if path.suffix.lower() in folder.ENDINGS:
-        return iter([folder.placed_text(path, path.name)])
+    if path.is_dir() and beir.is_beir(path):
+        return _rows(beir.corpus(path), beir.training_queries(path, on_error), layout)
+    texts = path.is_dir() or (layout.format is None and path.suffix.lower() in folder.ENDINGS)
+    if texts and layout != PLAIN:
+        raise InvalidFile("text files have no fields and no format to name; leave these options out", path=path)
     if path.is_dir():
-        return _rows(beir.corpus(path), beir.training_queries(path, on_error))
-    return _rows(source, {})
+        return folder.placed_texts(path)
+    return iter([folder.placed_text(path, path.name)]) if texts else _rows(source, {}, layout)
 
 
-def _rows(source: str | Path, queries: dict[str, list[str]]) -> Iterator[Placed]:
-    columns = numbers.number_columns(source) if is_table(source) else None
-    for line, row in read_rows(source):
+def _rows(source: str | Path, queries: dict[str, list[str]], layout: Layout) -> Iterator[Placed]:
+    for line, row in _typed(source, layout):
         place = f"{source}:{line}"
         if isinstance(row, InvalidFile):
             yield place, row
             continue
         try:
-            document, own = document_from(row if columns is None else numbers.typed(row, columns))
+            document, own = document_from(row, layout)
         except ValueError as error:
             yield place, InvalidFile(str(error), path=source, line=line)
         else:
             yield place, (document, own + queries.get(document.id, []))
+
+
+def _typed(source: str | Path, layout: Layout) -> Iterator[Row]:
+    """The rows of a source, those of a table without empty cells and by the kinds of its columns."""
+    kind = layout.format or format_of(source)
+    if kind == "jsonl":
+        yield from read_rows(source, kind)
+        return
+    told = layout.types and kind != "parquet"  # which tells its types itself
+    with rereadable(source) if told or kind == "parquet" else nullcontext() as copy:
+        kinds = column_kinds(read_rows(source, kind, copy=copy), layout.own) if told else {}
+        for line, row in _complete(read_rows(source, kind, copy=copy), source, layout):
+            try:
+                yield line, row if isinstance(row, InvalidFile) else typed(row, kinds)
+            except ValueError as error:
+                yield line, InvalidFile(str(error), path=source, line=line)
+
+
+def _complete(rows: Iterator[Row], source: str | Path, layout: Layout) -> Iterator[Row]:
+    """The rows of a table, which is refused at the first of them when it lacks a column."""
+    known = False
+    for line, row in rows:
+        if not known and not isinstance(row, InvalidFile):
+            try:
+                layout.require_columns(row)
+            except ValueError as error:
+                raise InvalidFile(str(error), path=source) from error
+            known = True
+        yield line, row
 
 
 def _duplicate(document_id: str, first: str, second: str) -> DuplicateDocument:

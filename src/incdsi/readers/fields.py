@@ -7,29 +7,80 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from incdsi.documents import Document, MetadataValue, Query, Taught
+from incdsi.readers.rows import Format
 
-OWN = ("id", "_id", "title", "text", "queries", "metadata")
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How a file is laid out: its format, unless the ending tells; which fields are a document's id, title and text,
+    unless they are called so; whether a table's columns are told apart by what they hold, or all text."""
+
+    id: str | None = None
+    title: str | None = None
+    text: tuple[str, ...] = ()
+    format: Format | None = None
+    types: bool = True
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The fields an id may be in."""
+        return (self.id,) if self.id is not None else ("id", "_id")
+
+    @cached_property
+    def titles(self) -> tuple[str, ...]:
+        """The field of the title, if there is one: what is named as text is not the title too."""
+        return (self.title,) if self.title is not None else () if "title" in self.text else ("title",)
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The fields whose lines are the text."""
+        return self.text or ("text",)
+
+    @cached_property
+    def own(self) -> frozenset[str]:
+        """The fields that are no metadata."""
+        return frozenset({*self.ids, *self.titles, *self.texts, "queries", "metadata"})
+
+    def require_columns(self, columns: Iterable[str]) -> None:
+        """Refuse a table that lacks a column it must have, once for all its rows."""
+        there = list(columns)
+        missing = [name for name in (self.id, self.title, *self.text) if name is not None and name not in there]
+        flags = []
+        if self.id is None and not {*self.ids} & {*there}:
+            missing.append("id")
+            flags.append("--id-field")
+        if not self.text and not {*self.titles, "text", "queries"} & {*there}:
+            missing.append("text")
+            flags.append("--text-field")
+        if missing:
+            advice = f"; say which to use with {' and '.join(flags)}" if flags else ""
+            raise ValueError(f"no column {' or '.join(map(repr, missing))}; the columns are {', '.join(there)}{advice}")
 
 
-def document_from(row: Mapping[str, Any]) -> tuple[Document, list[str]]:
+PLAIN = Layout()
+
+
+def document_from(row: Mapping[str, Any], layout: Layout = PLAIN) -> tuple[Document, list[str]]:
     """A document and its inline queries; what else the row has becomes metadata.
 
     Those in a list `taught` are `Taught`; another value of that name is metadata.
     """
     document = Document(
-        id=_identity(row, ("id", "_id"), "id"),
-        title=_text(row, "title"),
-        text=_text(row, "text"),
-        metadata=_metadata(row),
+        id=_identity(row, layout.ids, layout.ids[0], "; name another with --id-field"),
+        title=_lines(row, layout.titles),
+        text=_lines(row, layout.texts),
+        metadata=_metadata(row, layout),
     )
     taught = [Taught(text) for text in _queries(row["taught"], "taught")] if isinstance(row.get("taught"), list) else []
     queries = [*_queries(row.get("queries"), "queries"), *taught]
     if not document.content and not queries:
-        raise ValueError(f"document {document.id!r} has no text, title or queries; give it one of them")
+        raise ValueError(f"no text, title or queries, found {_names(row)}; name the fields to search with --text-field")
     return document, queries
 
 
@@ -50,13 +101,13 @@ def require_text(value: str, name: str) -> str:
     return value
 
 
-def _identity(row: Mapping[str, Any], names: tuple[str, ...], wanted: str) -> str:
+def _identity(row: Mapping[str, Any], names: tuple[str, ...], wanted: str, advice: str = "") -> str:
     """The first of the names the row has; a whole number is taken as its digits."""
     value = next((row[name] for name in names if row.get(name) is not None), None)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if value is None or value == "":
-        raise ValueError(f"field {wanted!r} is missing or empty, found {_names(row)}")
+        raise ValueError(f"field {wanted!r} is missing or empty, found {_names(row)}{advice}")
     if not isinstance(value, str):
         raise ValueError(f"expected {wanted} to be a string, found {type(value).__name__}")
     return require_text(value, wanted)
@@ -71,13 +122,17 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     return require_text(value, name)
 
 
-def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
+def _lines(row: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return "\n".join(filter(None, (_text(row, name) for name in names)))
+
+
+def _metadata(row: Mapping[str, Any], layout: Layout) -> dict[str, MetadataValue]:
     given = row.get("metadata") or {}
     if isinstance(given, str):
         given = _parsed("metadata", given)
     if not isinstance(given, Mapping):
         raise ValueError(f"expected metadata to be an object, found {type(given).__name__}")
-    extra = {name: value for name, value in row.items() if not _is_own(row, name)}
+    extra = {name: value for name, value in row.items() if not _is_own(row, name, layout)}
     if twice := extra.keys() & given.keys():
         raise ValueError(f"{min(twice)!r} is given both inside metadata and beside it; keep one")
     metadata: dict[str, MetadataValue] = {**extra, **given}
@@ -91,9 +146,9 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, MetadataValue]:
     return metadata
 
 
-def _is_own(row: Mapping[str, Any], name: str) -> bool:
+def _is_own(row: Mapping[str, Any], name: str, layout: Layout) -> bool:
     """Whether it is one of the fields that are no metadata."""
-    return name in OWN or (name == "taught" and isinstance(row[name], list))
+    return name in layout.own or (name == "taught" and isinstance(row[name], list))
 
 
 def _queries(value: Any, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from incdsi.documents import Document
 from incdsi.errors import InvalidFile
 from incdsi.markdown import heading
 from incdsi.readers.fields import require_text
-from incdsi.readers.rows import LONGEST
+from incdsi.readers.rows import LONGEST, not_utf8
 
 ENDINGS = (".txt", ".md", ".markdown")
 
@@ -32,7 +32,7 @@ def placed_text(path: Path, document_id: str) -> PlacedText:
     except OSError as error:
         return str(path), InvalidFile(f"cannot be read: {error.strerror}", path=path)
     except UnicodeDecodeError as error:
-        return str(path), InvalidFile(f"not UTF-8: byte 0x{error.object[error.start]:02x} at {error.start}", path=path)
+        return str(path), InvalidFile(not_utf8(error.object[error.start]), path=path)
     except ValueError as error:
         return str(path), InvalidFile(str(error), path=path)
 

@@ -1,4 +1,4 @@
-"""JSONL, CSV and TSV to rows: a line number with what was read there, or with the error that was found.
+"""JSONL, CSV, TSV and Parquet to rows: a line number with what was read there, or with the error that was found.
 
 Errors are values here, so that one loop decides whether a bad line ends the reading.
 """
@@ -8,40 +8,79 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
+import itertools
 import json
+import re
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, Literal, NoReturn
 
 from incdsi.errors import IncDSIError, InvalidFile
 
 LONGEST = 64 * 2**20  # bytes of one line
+Format = Literal["jsonl", "csv", "tsv", "parquet"]
+ENDINGS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+}
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 Row = tuple[int, dict[str, Any] | InvalidFile]
 Record = tuple[int, list[str] | csv.Error]  # the cells of a table's row
 OnError = Callable[[IncDSIError], None]
 """Called with each bad line, which is then left out; without it the first bad line is raised."""
 
 
-def read_rows(source: str | Path) -> Iterator[Row]:
-    """Rows of a .jsonl, .csv or .tsv file, gzipped or not; "-" is JSONL from standard input."""
-    path = Path(source)
-    kind = _kind(path) if str(source) != "-" else ".jsonl"
-    if kind not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv"):
-        raise InvalidFile("unknown file type; use .jsonl, .csv or .tsv, gzipped or not", path=path)
-    with open_bytes(source) as stream:
-        if kind == ".csv":
+def read_rows(source: str | Path, format: Format | None = None, *, copy: Path | None = None) -> Iterator[Row]:
+    """Rows of a file, gzipped or not, or of standard input ("-"); its format goes by its ending unless it is given.
+
+    What is read is the `copy`, when there is one; errors name the source.
+    """
+    kind = format or format_of(source)
+    if kind == "parquet":
+        from incdsi.readers.parquet import parquet_rows
+
+        yield from parquet_rows(copy or Path(source), source)
+        return
+    with open_bytes(copy or source) as stream:
+        if kind == "csv":
             yield from _table_rows(_csv_records(stream, source), source)
-        elif kind == ".tsv":
+        elif kind == "tsv":
             yield from _table_rows(_tsv_records(stream, source), source)
         else:
             yield from _json_rows(stream, source)
 
 
-def is_table(source: str | Path) -> bool:
-    """Whether the rows are cells of text under a header."""
-    return str(source) != "-" and _kind(Path(source)) in (".csv", ".tsv")
+def format_of(source: str | Path) -> Format:
+    """By the ending, before .gz; standard input is JSONL."""
+    if str(source) == "-":
+        return "jsonl"
+    found = ENDINGS.get(_ending(Path(source)))
+    if found is None:
+        raise InvalidFile(
+            "unknown file type; use .jsonl, .csv, .tsv or .parquet, or name the format with --format", path=source
+        )
+    return found
+
+
+@contextlib.contextmanager
+def rereadable(source: str | Path) -> Iterator[Path]:
+    """The file itself; of standard input or another pipe, which can be read once, a copy that goes with the block."""
+    if str(source) != "-" and Path(source).is_file():
+        yield Path(source)
+        return
+    with tempfile.NamedTemporaryFile(prefix="incdsi-") as copy:
+        with _opened(source) as stream:
+            shutil.copyfileobj(stream, copy)
+        copy.flush()
+        yield Path(copy.name)
 
 
 @contextlib.contextmanager
@@ -51,12 +90,12 @@ def open_bytes(source: str | Path) -> Iterator[IO[bytes]]:
     Damage to the gzip that shows while it is read becomes an InvalidFile.
     """
     with contextlib.ExitStack() as stack, _damage_named(source):
-        try:
-            stream = sys.stdin.buffer if str(source) == "-" else stack.enter_context(Path(source).open("rb"))
-        except OSError as error:
-            raise InvalidFile(f"cannot be read: {error.strerror}", path=source) from error
+        stream = stack.enter_context(_opened(source))
         peek = getattr(stream, "peek", None)
-        zipped = peek is not None and peek(2)[:2] == b"\x1f\x8b"
+        first = peek(2)[:2] if peek is not None else b""
+        if first in UTF16:
+            raise InvalidFile("the file is UTF-16; save it as UTF-8", path=source)
+        zipped = first == b"\x1f\x8b"
         yield stack.enter_context(gzip.GzipFile(fileobj=stream)) if zipped else stream  # type: ignore[arg-type]
 
 
@@ -67,8 +106,20 @@ def report(error: IncDSIError, on_error: OnError | None) -> None:
     on_error(error)
 
 
-def _kind(path: Path) -> str:
+def not_utf8(byte: int) -> str:
+    """What is wrong with a text that has this byte in a wrong place; the same sentence wherever it is."""
+    return f'not UTF-8: byte 0x{byte:02x}; save the file as UTF-8 (Excel: "CSV UTF-8"; iconv -f cp1252 -t utf-8)'
+
+
+def _ending(path: Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
+def _opened(source: str | Path) -> contextlib.AbstractContextManager[IO[bytes]]:
+    try:
+        return contextlib.nullcontext(sys.stdin.buffer) if str(source) == "-" else Path(source).open("rb")
+    except OSError as error:
+        raise InvalidFile(f"cannot be read: {error.strerror}", path=source) from error
 
 
 @contextlib.contextmanager
@@ -110,7 +161,7 @@ def _json_object(line: bytes | None) -> dict[str, Any]:
     try:
         value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: byte 0x{line[error.start]:02x} at {error.start}") from error
+        raise ValueError(not_utf8(line[error.start])) from error
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
@@ -134,11 +185,15 @@ def _table_rows(records: Iterator[Record], source: str | Path) -> Iterator[Row]:
     if header is None:
         return
     names = [name.strip() for name in header] if isinstance(header, list) else []
+    if (byte := _foreign_byte(names)) is not None:
+        raise InvalidFile(not_utf8(byte), path=source, line=1)
     if not names or len(set(names)) < len(names) or "" in names:
         raise InvalidFile(f"column names must be distinct and not empty, found {header}", path=source, line=1)
     for line, record in records:
         if isinstance(record, csv.Error):
             yield line, InvalidFile(f"not valid CSV: {record}", path=source, line=line)
+        elif (byte := _foreign_byte(record)) is not None:
+            yield line, InvalidFile(not_utf8(byte), path=source, line=line)
         elif len(record) != len(names):
             message = f"expected {len(names)} columns ({', '.join(names)}), found {len(record)}"
             yield line, InvalidFile(message, path=source, line=line)
@@ -156,7 +211,9 @@ def _tsv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
 def _csv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
     """Rows by the line they begin on, as quotes may carry them over several."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
-    reader = csv.reader(_table_text(stream, source), strict=True)
+    lines = _table_text(stream, source)
+    first = next(lines, "")
+    reader = csv.reader(itertools.chain([first], lines), strict=True, delimiter=_delimiter(first))
     while True:
         line = reader.line_num + 1
         try:
@@ -170,8 +227,22 @@ def _csv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
             yield line, record
 
 
+def _delimiter(header: str) -> str:
+    """What most often parts the names: where a comma is part of numbers, Excel writes semicolons."""
+    return max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
+
+
+def _foreign_byte(cells: list[str]) -> int | None:
+    """The first byte that was not UTF-8."""
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError as error:
+        return ord(error.object[error.start]) & 0xFF
+    return None
+
+
 def _table_text(stream: IO[bytes], source: str | Path) -> Iterator[str]:
-    """Lines of a table; bytes that are not UTF-8 become lone surrogates, which fields refuse."""
+    """Lines of a table; bytes that are not UTF-8 become lone surrogates."""
     for number, line in _lines(stream):
         if line is None:
             raise InvalidFile(_too_long(), path=source, line=number)
