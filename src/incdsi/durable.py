@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -55,9 +56,36 @@ def appearing_file(path: Path) -> Iterator[IO[bytes]]:
     fsync(path.parent)
 
 
+@contextlib.contextmanager
+def appearing_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes the place of `folder`, fsynced, when the block ends well; an error removes it."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        yield beside
+        fsync_tree(beside)
+        os.chmod(beside, 0o755)
+        old = beside.with_name(beside.name + "-old")
+        if folder.exists():  # whole until the new one has its name
+            os.rename(folder, old)
+        os.rename(beside, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    fsync(folder.parent)
+
+
 def copy_tree(source: Path, target: Path) -> None:
     """Copies a folder to a new one; the first error stops it, where shutil would collect them in a list."""
     target.mkdir()
     for entry in source.iterdir():
         copy = copy_tree if entry.is_dir() else shutil.copyfile
         copy(entry, target / entry.name)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A second name for a file's bytes; a copy on another disk, or where links are not allowed."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copyfile(source, target)

@@ -131,7 +131,8 @@ def _stage1() -> Any:
 
 def _base(name: str | None, path: Path) -> TorchEncoder:
     """The model to adapt: the one that is named, else the default one if the index uses it."""
-    from incdsi.text.encoders.locate import DEFAULT, load_torch_encoder
+    from incdsi.text.encoders.fetch import DEFAULT
+    from incdsi.text.encoders.locate import load_torch_encoder
 
     encoder = load_torch_encoder(name)
     if name is None and encoder.fingerprint != stored_settings(path).fingerprint:

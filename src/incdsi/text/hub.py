@@ -11,22 +11,57 @@ from incdsi.errors import ModelNotFound
 
 Model = TypeVar("Model")
 
+NEEDED = ["*.json", "*model.safetensors"]
+
 
 def find_model(name: str | Path, load: Callable[[str, bool], Model]) -> Model:
     """Call `load(name, local_files_only)` for a folder, the local cache, then the hub.
 
     Raises ModelNotFound with one sentence, offline within the time of one failed request.
     """
-    folder = Path(name)
-    if folder.is_dir():
+    folder = folder_named(name)
+    if folder is not None:
         return _from_folder(folder, load)
-    if isinstance(name, Path) or len(folder.parts) > 2:
-        raise ModelNotFound(f"expected a model folder at {folder}, found none; name another folder")
+    name = str(name)
     with quiet():
         with contextlib.suppress(OSError, ValueError):
             return load(name, True)
         _require_on_hub(name)
         return load(name, False)
+
+
+def folder_named(name: str | Path) -> Path | None:
+    """The folder of that name, or None for what can only be a name on the hub. Raises ModelNotFound."""
+    folder = Path(name)
+    if folder.is_dir():
+        return folder
+    if isinstance(name, Path) or len(folder.parts) > 2:
+        raise ModelNotFound(f"expected a model folder at {folder}, found none; name another folder")
+    return None
+
+
+def fetch_model(name: str) -> Path:
+    """The folder of a model's safetensors, tokenizer and settings: the hub client's own copy, else fetched.
+
+    Raises ModelNotFound with one sentence.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    with contextlib.suppress(OSError, ValueError):
+        found = Path(snapshot_download(name, local_files_only=True))
+        if (found / "model.safetensors").is_file():
+            return found
+    _require_on_hub(name)
+    shown = not are_progress_bars_disabled()
+    disable_progress_bars()
+    try:
+        return Path(snapshot_download(name, allow_patterns=NEEDED))
+    except Exception as error:  # the class depends on the hub client's transport
+        raise ModelNotFound(f"the hub did not give the model {name!r} ({_first_line(error)}); try again") from error
+    finally:
+        if shown:
+            enable_progress_bars()
 
 
 def _from_folder(folder: Path, load: Callable[[str, bool], Model]) -> Model:

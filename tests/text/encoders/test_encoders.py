@@ -177,11 +177,18 @@ def test_a_damaged_file_is_named(exported: OnnxEncoder, tmp_path: Path, name: st
         load_encoder(folder)
 
 
+def test_a_model_of_the_first_format_opens(exported: OnnxEncoder, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(exported.folder, tmp_path / "model"))
+    state = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**state, "format": 1}))
+    assert load_encoder(folder).fingerprint == exported.fingerprint
+
+
 def test_a_foreign_manifest_is_refused(exported: OnnxEncoder, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(exported.folder, tmp_path / "model"))
     state = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(UnsupportedFormat, match="format 1 or older, found 99"):
+    with pytest.raises(UnsupportedFormat, match="format 2 or older, found 99"):
         load_encoder(folder)
     del state["pad_id"]
     for content in (json.dumps(state), "[]", "{", json.dumps({**state, "files": {"../x": ""}})):
@@ -198,12 +205,6 @@ def test_a_folder_with_onnx_opens_without_torch(exported: OnnxEncoder) -> None:
     run = subprocess.run([sys.executable, "-c", code, str(exported.folder)], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "(1, 16) False"
     assert run.stderr == ""
-
-
-def test_a_folder_of_a_sentence_transformer_opens_with_torch(tiny_bert: Path, torch_encoder: TorchEncoder) -> None:
-    found = load_encoder(str(tiny_bert))
-    assert isinstance(found, TorchEncoder)
-    assert found.fingerprint == torch_encoder.fingerprint
 
 
 def test_settings_out_of_range_are_refused(tiny_bert: Path) -> None:

@@ -7,9 +7,6 @@ import copy
 import dataclasses
 import hashlib
 import logging
-import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from incdsi.durable import fsync_tree
+from incdsi.durable import appearing_folder
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, Manifest, file_sha256, write_manifest
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -60,14 +57,8 @@ def export_onnx(encoder: TorchEncoder, folder: str | Path, *, quantise: bool = F
     loss is what `manifest.agreement` says.
     """
     folder = Path(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with appearing_folder(folder) as beside:
         _write(encoder, beside, quantise)
-        fsync_tree(beside)
-        _replace(folder, beside)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return OnnxEncoder(folder)
 
 
@@ -185,13 +176,3 @@ def _measured(encoder: TorchEncoder, exported: OnnxEncoder) -> dict[str, float]:
     lengths = np.linalg.norm(wanted, axis=1) * np.linalg.norm(found, axis=1)
     cosines = (wanted * found).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
     return {"lowest": float(cosines.min()), "mean": float(cosines.mean())}
-
-
-def _replace(folder: Path, beside: Path) -> None:
-    """Put the new folder where the old one may be; the old one is whole until the rename."""
-    old = beside.with_name(beside.name + "-old")
-    if folder.exists():
-        os.rename(folder, old)
-    os.rename(beside, folder)
-    os.chmod(folder, 0o755)
-    shutil.rmtree(old, ignore_errors=True)

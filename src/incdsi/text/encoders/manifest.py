@@ -3,7 +3,8 @@
 model/
   model.onnx       token ids -> embeddings; pooling and normalisation are part of the graph
   tokenizer.json   text -> token ids
-  manifest.json    this record, with the sha256 of both files
+  manifest.json    this record, with the sha256 of the other files
+  model.safetensors  the weights, where the graph does not hold them itself
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
 
-FORMAT = 1
+FORMAT = 2  # 1 had every weight inside its graph
 KINDS: dict[str, type] = {
     **dict.fromkeys(("dimension", "max_length", "pad_id", "format"), int),
     **dict.fromkeys(("pooling", "prompt", "fingerprint", "precision"), str),
@@ -25,7 +26,7 @@ KINDS: dict[str, type] = {
     "normalise": bool,
 }
 LEAST = {"dimension": 1, "max_length": 1, "pad_id": 0, "format": 1}
-GRAPH, TOKENIZER, MANIFEST = "model.onnx", "tokenizer.json", "manifest.json"
+GRAPH, TOKENIZER, MANIFEST, WEIGHTS = "model.onnx", "tokenizer.json", "manifest.json", "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ def _parsed(state: Any) -> Manifest:
     wrong += [f"{name} {state[name]}" for name, least in LEAST.items() if not wrong and state[name] < least]
     if wrong:
         raise TypeError(", ".join(wrong))
-    if set(state["files"]) != {GRAPH, TOKENIZER}:
+    if not {GRAPH, TOKENIZER} <= set(state["files"]) <= {GRAPH, TOKENIZER, WEIGHTS}:
         raise TypeError(f"files {sorted(state['files'])}")
     return Manifest(**{field.name: state[field.name] for field in fields(Manifest)})
 

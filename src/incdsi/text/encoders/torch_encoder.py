@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.progress import Progress
+from incdsi.text.encoders.fingerprint import ARCHITECTURE, Weight, canonical_tokenizer, fingerprint
 from incdsi.text.hub import find_model, quiet
 
 try:
@@ -32,8 +31,6 @@ except ImportError as error:
 
 BATCH = 32
 BLOCK = 8 * BATCH  # texts between two calls of progress
-# What the weights do not show but the function depends on.
-ARCHITECTURE = ("model_type", "hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
 
 
 class TorchEncoder:
@@ -94,12 +91,7 @@ class TorchEncoder:
     @property
     def fingerprint(self) -> str:
         """sha256 over the function as it is now; reads all weights, so ask once (0.1 s for 90 MB)."""
-        digest = hashlib.sha256(json.dumps(self._settings(), sort_keys=True).encode())
-        digest.update(tokenizer_json(self.model).encode())
-        for name, tensor in sorted(_weights(self.model)):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()
+        return fingerprint(self._settings(), tokenizer_json(self.model), _weights(self.model))
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads."""
@@ -140,9 +132,7 @@ def tokenizer_json(model: SentenceTransformer) -> str:
             f"expected a model with a fast tokenizer, found {type(model.tokenizer).__name__}; "
             "save it with a tokenizer.json first"
         )
-    state = json.loads(backend.to_str())
-    state.update(padding=None, truncation=None)
-    return json.dumps(state, sort_keys=True, ensure_ascii=False)
+    return canonical_tokenizer(backend.to_str())
 
 
 def _remade(model: SentenceTransformer, pooling: str | None, normalise: bool | None) -> SentenceTransformer:
@@ -183,12 +173,13 @@ def _limit_length(model: SentenceTransformer, max_length: int) -> None:
     model.max_seq_length = max_length
 
 
-def _weights(model: SentenceTransformer) -> Iterator[tuple[str, torch.Tensor]]:
+def _weights(model: SentenceTransformer) -> Iterator[Weight]:
     """Parameters named as in their checkpoint, so that names do not change with the libraries."""
     for place, module in enumerate(model):
         inner = getattr(module, "auto_model", module)
         for name, parameter in inner.named_parameters():
-            yield f"{place}.{name}", parameter
+            content = parameter.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+            yield f"{place}.{name}", str(parameter.dtype), tuple(parameter.shape), content
 
 
 @contextlib.contextmanager

@@ -1,0 +1,41 @@
+"""From a model's safetensors to a `model/` folder, without torch: the graph refers into the weights' own file."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from incdsi.durable import link_or_copy
+from incdsi.text.encoders.bert import Bert
+from incdsi.text.encoders.graph import Graph
+from incdsi.text.encoders.heads import embedding
+from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, WEIGHTS, Manifest, file_sha256, write_manifest
+from incdsi.text.encoders.sentence_model import SentenceModel
+
+INPUTS = ("input_ids", "attention_mask")
+
+
+def write_onnx(model: SentenceModel, fingerprint: str, folder: Path, *, link: bool) -> None:
+    """Fill an empty folder; `link` gives the weights a second name in it, where that can be, instead of a copy.
+
+    Raises MissingExtra for a model that needs torch.
+    """
+    graph = Graph()
+    vectors = Bert(graph, model.config, model.tensors, model.width).token_vectors(*INPUTS)
+    output, dimension = embedding(graph, model, vectors, INPUTS[1])
+    (folder / GRAPH).write_bytes(graph.serialised(INPUTS, output, dimension))
+    (folder / TOKENIZER).write_text(model.tokenizer, encoding="utf-8")
+    (link_or_copy if link else shutil.copyfile)(model.weights, folder / WEIGHTS)
+    manifest = Manifest(
+        dimension=dimension,
+        pooling=model.pooling,
+        normalise=model.normalise,
+        max_length=model.max_length,
+        pad_id=model.pad_id,
+        prompt=model.prompt,
+        fingerprint=fingerprint,
+        precision="float32",
+        agreement={},
+        files={name: file_sha256(folder / name) for name in (GRAPH, TOKENIZER, WEIGHTS)},
+    )
+    write_manifest(folder, manifest)
