@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.machine import SHARED_DATA, machine, write
-from incdsi.text.encoders import locate
+from incdsi.text.encoders import fetch
 from incdsi.text.encoders.export import export_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
@@ -66,7 +66,7 @@ def main() -> None:
 
 def candidates(folder: Path, threads: int) -> tuple[dict[str, Encode], dict[str, float]]:
     """The peer first, then ours; int8 comes with its measured agreement."""
-    path = locate.installed_model() or locate.HUB_NAME
+    path = fetch.installed_model() or fetch.HUB_NAME
     peer = SentenceTransformer(str(path))
     torch_encoder = TorchEncoder.load(path)
     export_onnx(torch_encoder, folder / "float32")

@@ -29,7 +29,7 @@ def peers(run: Run) -> Result:
     from chromadb.config import Settings
     from sentence_transformers import SentenceTransformer
 
-    from incdsi.text.encoders.locate import HUB_NAME, installed_model
+    from incdsi.text.encoders.fetch import HUB_NAME, installed_model
 
     data = run.data("squad_plus")
     shares = Shares.of(data, run.size)

@@ -36,7 +36,7 @@ def peer(folder: Path) -> None:
     from fastapi import FastAPI
     from sentence_transformers import SentenceTransformer
 
-    from incdsi.text.encoders.locate import HUB_NAME, installed_model
+    from incdsi.text.encoders.fetch import HUB_NAME, installed_model
 
     torch.set_num_threads(1)  # as ours: requests are what runs in parallel
     model = SentenceTransformer(str(installed_model() or HUB_NAME), device="cpu")

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -75,12 +75,14 @@ def appearing_folder(folder: Path) -> Iterator[Path]:
     fsync(folder.parent)
 
 
-def copy_tree(source: Path, target: Path) -> None:
+def copy_tree(source: Path, target: Path, copy_file: Callable[[Path, Path], object] = shutil.copyfile) -> None:
     """Copies a folder to a new one; the first error stops it, where shutil would collect them in a list."""
     target.mkdir()
     for entry in source.iterdir():
-        copy = copy_tree if entry.is_dir() else shutil.copyfile
-        copy(entry, target / entry.name)
+        if entry.is_dir():
+            copy_tree(entry, target / entry.name, copy_file)
+        else:
+            copy_file(entry, target / entry.name)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reaso
 def two_models(exported: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """The tiny BERT, and one that cuts texts earlier: another function, another fingerprint."""
     import dataclasses
-    import shutil
 
     from incdsi.text.encoders.manifest import write_manifest
     from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -158,6 +158,53 @@ def test_a_backup_has_the_model_it_needs_and_no_other(tmp_path: Path, two_models
         with Index.open(tmp_path / "backup") as copy:
             assert answers(copy) == answers(index)
     assert kept(tmp_path / "backup") == [name(new)]
+
+
+def test_a_model_to_adapt_is_loaded_with_torch_and_any_other_without(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INCDSI_MODELS", str(tmp_path))
+    plain, able = models.as_encoder(tiny_bert), models.as_encoder(str(tiny_bert), trainable=True)
+    assert (type(plain).__name__, type(able).__name__) == ("OnnxEncoder", "TorchEncoder")
+    assert plain.fingerprint == able.fingerprint
+    assert models.as_encoder(plain, trainable=True) is plain
+
+
+def test_indexes_share_the_bytes_of_a_model_in_the_cache_and_keep_them_when_it_is_emptied(
+    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INCDSI_MODELS", str(tmp_path / "models"))
+    for shop in ("one", "two"):
+        with Index.create(tmp_path / shop, str(tiny_bert)) as index:
+            index.add_many(docs(3))
+    weights = [next((tmp_path / shop / "model").rglob("model.safetensors")) for shop in ("one", "two")]
+    assert weights[0].samefile(weights[1])
+    assert weights[0].stat().st_nlink == 3  # and the cache; the model's own folder has its own
+    shutil.rmtree(tmp_path / "models")
+    with Index.open(tmp_path / "one") as one, Index.open(tmp_path / "two") as two:
+        assert answers(one) == answers(two)
+        one.backup(tmp_path / "backup")
+    copy = next((tmp_path / "backup" / "model").rglob("model.safetensors"))
+    assert copy.stat().st_nlink == 1
+
+
+def test_a_model_in_a_folder_of_the_users_own_is_copied(tmp_path: Path, two_models: tuple[Any, Any]) -> None:
+    Index.create(tmp_path / "shop", two_models[0].folder).close()
+    assert {path.stat().st_nlink for path in (tmp_path / "shop" / "model").rglob("*") if path.is_file()} == {1}
+
+
+def test_without_links_a_model_is_copied(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError("another disk")
+
+    monkeypatch.setenv("INCDSI_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr("os.link", refused)
+    with Index.create(tmp_path / "shop", str(tiny_bert)) as index:
+        index.add_many(docs(3))
+        found = answers(index)
+    with Index.open(tmp_path / "shop") as again:
+        assert answers(again) == found
+    assert {path.stat().st_nlink for path in (tmp_path / "shop" / "model").rglob("*") if path.is_file()} == {1}
 
 
 def adopted(old: Any, new: Any, *, killed: Callable[[pytest.MonkeyPatch], None] | None = None) -> Any:

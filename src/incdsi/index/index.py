@@ -101,7 +101,7 @@ class Index:
         check_training(train)
         batch, asked = list(documents), dict(queries or {})
         require_new(batch, asked, ())
-        chosen, model = models.as_encoder(encoder), None
+        chosen, model = models.as_encoder(encoder, trainable=train == "finetune"), None
         if train != "none":
             asking = generator or DEFAULT_GENERATOR
             model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)

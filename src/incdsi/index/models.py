@@ -9,18 +9,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from incdsi.durable import copy_tree, fsync, fsync_tree
+from incdsi.durable import copy_tree, fsync, fsync_tree, link_or_copy
 from incdsi.errors import EncoderMismatch, ModelNotFound
 from incdsi.text.encoders import Encoder, load_encoder
+from incdsi.text.encoders.cache import cache_folder
+from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
 PART = ".part"  # half a model: on its way in or out
 
 
-def as_encoder(encoder: Encoder | str | Path | None) -> Encoder:
+def as_encoder(encoder: Encoder | str | Path | None, *, trainable: bool = False) -> Encoder:
     """The encoder itself, or the one under that name or in that folder; the default one for None."""
-    return load_encoder(encoder) if encoder is None or isinstance(encoder, str | Path) else encoder
+    if encoder is not None and not isinstance(encoder, str | Path):
+        return encoder
+    return load_torch_encoder(encoder) if trainable else load_encoder(encoder)
 
 
 def folder_name(encoder: Encoder) -> str | None:
@@ -84,9 +88,14 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
 
 
 def _copy_durably(source: Path, target: Path) -> None:
-    """Return when the copy is on the disk: settings that name it are about to be."""
+    """Return when the copy is on the disk: settings that name it are about to be.
+
+    Indexes share the bytes of a model in the cache, where files are replaced and never rewritten; their own names for
+    them stay when the cache is emptied. Any other folder may be changed by its owner, and is copied.
+    """
+    shared = source.parent == cache_folder()
     try:
-        copy_tree(source, target)
+        copy_tree(source, target, link_or_copy if shared else shutil.copyfile)
         fsync_tree(target)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_a_kind_that_nobody_uses_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_header_that_lies_is_refused(tmp_path: Path, header: Any) -> None:
-    with pytest.raises(InvalidFile, match="not a safetensors file .*fetch the model again"):
+    with pytest.raises(InvalidFile, match=r"not a safetensors file .*fetch the model again"):
         read_tensors(file(tmp_path / "w", header, bytes(8)))
 
 
@@ -64,7 +65,5 @@ def test_a_header_that_lies_is_refused(tmp_path: Path, header: Any) -> None:
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.safetensors"
     path.write_bytes(content)
-    try:
+    with contextlib.suppress(InvalidFile):
         assert read_tensors(path) == {}
-    except InvalidFile:
-        pass
