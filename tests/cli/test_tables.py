@@ -81,7 +81,7 @@ def test_what_many_lines_share_is_said_once(run: Run) -> None:
 
 def test_without_types_every_cell_is_text_and_a_pipe_is_not_copied(run: Run, encoder: str) -> None:
     run("add", "-", "--format", "csv", "--no-types", *FIELDS, "--encoder", encoder, stdin=PRODUCTS)
-    assert exported(run)["BT-001"]["metadata"] == {"price": "1.90", "stock": "1", "new": "true", "made": "2024-05-01"}
+    assert exported(run)["BT-001"]["metadata"] == {"price": "1.90", "stock": "1", "new": "True", "made": "2024-05-01"}
 
 
 def test_standard_input_is_read_in_the_format_that_is_named(run: Run, encoder: str) -> None:
