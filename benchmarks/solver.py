@@ -23,7 +23,7 @@ from benchmarks.real import real_data
 from incdsi.hyperparameters import BOLD, PAPER, Hyperparameters, Margins, Weights
 from incdsi.rows import LocalRows
 from incdsi.solver import Newcomer, Placement, Problem, Solution, Status, solve_many
-from incdsi.solver.lbfgs import LBFGS
+from incdsi_lab.lbfgs import LBFGS
 
 Floats = NDArray[np.float32]
 BATCH = 256

@@ -26,7 +26,7 @@ LAYERS = [
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}
 NEEDS_TORCH = (
     "incdsi/training/",
-    "incdsi/solver/lbfgs.py",
+    "incdsi_lab/lbfgs.py",
     "incdsi/text/encoders/torch",
     "incdsi/text/encoders/export",
     "incdsi/text/generators/seq2seq",

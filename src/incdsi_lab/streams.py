@@ -31,7 +31,6 @@ from incdsi_lab.embedded import Embedded, grouped
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.intp]
-Form = Method  # of an index: what is won and what is preserved
 Solver = Literal["ours", "lbfgs", "lbfgs-plain"]
 NAMELESS = Document(id="-", text="")  # streams know documents by their places
 T = TypeVar("T", bound=np.generic)
@@ -73,7 +72,7 @@ class State:
     its document wins. It also says how documents are added to it.
     """
 
-    form: Form
+    form: Method
     vectors: Floats
     owners: Places
     rows: Floats
@@ -84,13 +83,13 @@ class State:
         return len(self.vectors)
 
     @classmethod
-    def empty(cls, dimension: int, form: Form) -> State:
+    def empty(cls, dimension: int, form: Method) -> State:
         """No documents at all: an index may begin with nothing."""
         none = np.empty((0, dimension), dtype=np.float32)
         return cls(form=form, vectors=none, owners=np.empty(0, dtype=np.intp), rows=none, own_scores=np.empty(0))
 
     @classmethod
-    def of(cls, vectors: Floats, documents: Newcomers, form: Form) -> State:
+    def of(cls, vectors: Floats, documents: Newcomers, form: Method) -> State:
         """A model made elsewhere, such as by stage 1: the vectors (n, h) of these documents."""
         if len(vectors) != len(documents):
             raise InvalidInput(f"expected a vector for each of {len(documents)} documents, found {len(vectors)}")
@@ -215,13 +214,13 @@ class _Theirs:
 
     def __init__(self, state: State, newcomers: Newcomers, how: Hyperparameters, solver: Solver) -> None:
         try:
-            from incdsi.solver.lbfgs import LBFGS
+            from incdsi_lab.lbfgs import LBFGS
         except ImportError as error:
             raise MissingExtra(
-                "expected torch for the paper's solver, found none; install it with: pip install 'incdsi[train]'"
+                "the paper's solver needs torch; install it with: pip install 'incdsi[train]'"
             ) from error
         self._solver = LBFGS(hinge="plain" if solver == "lbfgs-plain" else "squared")
-        self._form: Form = state.form
+        self._form: Method = state.form
         self._how = how
         more = sum(max(1, len(some)) for some in newcomers.queries)
         self._vectors = _with_room(state.vectors, len(newcomers))
@@ -268,7 +267,7 @@ class _Theirs:
 
 
 def _constraints(
-    newcomers: Newcomers, form: Form, how: Hyperparameters
+    newcomers: Newcomers, form: Method, how: Hyperparameters
 ) -> tuple[Sequence[Floats], list[NDArray[np.float64]]]:
     """What each document should win, (k, h) each, and its anchor (h,)."""
     texts = newcomers.texts.astype(np.float64)

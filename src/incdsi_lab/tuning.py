@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
+from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.embedded import Embedded
 from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import Ranks, Standing, ranks_among
 from incdsi_lab.splits import Split
-from incdsi_lab.streams import Floats, Form, Newcomers, Places, State, add_all
+from incdsi_lab.streams import Floats, Newcomers, Places, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 
 TRIALS = 50
@@ -34,7 +35,7 @@ BETA = 5.0  # how much more the old documents count than the new ones
 STEPS = 100  # of progress in one trial
 ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-3, high=1.0, log=True)}
 # Tried first, so that tuning never ends below them: what serves untuned, and the paper's form at weights near its own.
-STARTS: Mapping[Form, tuple[Hyperparameters, ...]] = {
+STARTS: Mapping[Method, tuple[Hyperparameters, ...]] = {
     "general": (SAFE, BOLD),
     "paper": (
         Hyperparameters(
@@ -198,7 +199,7 @@ def tune(
     return Tuned(trials=tuple(_trial(one, form) for one in finished))
 
 
-def ranges_of(form: Form) -> dict[str, Range]:
+def ranges_of(form: Method) -> dict[str, Range]:
     """Where the paper looks, and for the general form where its anchor needs to be."""
     margin = Range(low=0.0, high=10.0)
     return {
@@ -226,7 +227,7 @@ def _values(how: Hyperparameters) -> dict[str, float]:
     }
 
 
-def _hyperparameters(values: Mapping[str, float], form: Form) -> Hyperparameters:
+def _hyperparameters(values: Mapping[str, float], form: Method) -> Hyperparameters:
     return Hyperparameters(
         weights=Weights(retrieve=values["weights.retrieve"], anchor=values["weights.anchor"]),
         margins=Margins(retrieve=values["margins.retrieve"], preserve=values["margins.preserve"]),
@@ -234,7 +235,7 @@ def _hyperparameters(values: Mapping[str, float], form: Form) -> Hyperparameters
     )
 
 
-def _trial(finished: Finished, form: Form) -> Trial:
+def _trial(finished: Finished, form: Method) -> Trial:
     return Trial(
         hyperparameters=_hyperparameters(finished.values, form),
         old=finished.facts["old"],

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.index.placement import MOST_PRESERVED
+from incdsi.index.settings import Method
 from incdsi.solver import Problem, solve
 from incdsi_lab.ranking import Standing, ranks_among
-from incdsi_lab.streams import Form, Newcomers, State, add_all
+from incdsi_lab.streams import Newcomers, State, add_all
 
 H = 12
 HOW = Hyperparameters(
@@ -30,7 +31,7 @@ def newcomers(seed: int, count: int) -> Newcomers:
     return Newcomers(texts=units(draw, count), queries=[units(draw, int(k)) for k in draw.integers(0, 4, count)])
 
 
-def initial(form: Form, count: int = 30) -> State:
+def initial(form: Method, count: int = 30) -> State:
     some = newcomers(0, count)
     return State.of(4 * some.texts, some, form)
 
@@ -58,14 +59,14 @@ def one_by_one(state: State, added: Newcomers) -> Floats:
 
 @pytest.mark.parametrize("form", ["paper", "general"])
 @pytest.mark.parametrize("batch", [1, 7, 128])
-def test_every_batch_size_ends_where_one_by_one_ends(form: Form, batch: int) -> None:
+def test_every_batch_size_ends_where_one_by_one_ends(form: Method, batch: int) -> None:
     state, added = initial(form), newcomers(1, 20)
     stream = add_all(state, added, hyperparameters=HOW, batch=batch)
     np.testing.assert_allclose(stream.state.vectors, one_by_one(state, added), atol=2e-4)
 
 
 @pytest.mark.parametrize("form", ["paper", "general"])
-def test_the_papers_solver_ends_near_ours(form: Form) -> None:
+def test_the_papers_solver_ends_near_ours(form: Method) -> None:
     pytest.importorskip("torch")
     state, added = initial(form), newcomers(2, 4)
     ours = add_all(state, added, hyperparameters=HOW).state
@@ -83,7 +84,7 @@ def test_the_plain_hinge_is_another_problem() -> None:
 
 
 @pytest.mark.parametrize("form", ["paper", "general"])
-def test_an_index_may_begin_with_nothing(form: Form) -> None:
+def test_an_index_may_begin_with_nothing(form: Method) -> None:
     stream = add_all(State.empty(H, form), newcomers(3, 15), hyperparameters=HOW)
     assert len(stream.state) == 15
     assert np.isfinite(stream.state.vectors).all()

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile, InvalidInput, MissingExtra
 from incdsi.hyperparameters import BOLD, SAFE
+from incdsi.index.settings import Method
 from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.collection import Collection, Judged
 from incdsi_lab.embedded import Embedded
 from incdsi_lab.ranking import ranks_among
 from incdsi_lab.splits import Split, split
-from incdsi_lab.streams import Form, Newcomers, State, add_all
+from incdsi_lab.streams import Newcomers, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, suggest_ax, suggest_gp
 from incdsi_lab.tuning import BETA, STARTS, Rehearsal, f_beta, ranges_of, tune
 
@@ -69,12 +70,12 @@ def parts(embedded: Embedded) -> Split:
     return split(embedded.collection, seed=1, fractions=(0.8, 0.1, 0.1))
 
 
-def start(embedded: Embedded, parts: Split, form: Form) -> State:
+def start(embedded: Embedded, parts: Split, form: Method) -> State:
     some = Newcomers.of(embedded, embedded.places(parts.initial), [embedded.train])
     return State.of(20 * some.texts, some, form)
 
 
-def rehearse(embedded: Embedded, parts: Split, form: Form = "general", **how: int | bool) -> Rehearsal:
+def rehearse(embedded: Embedded, parts: Split, form: Method = "general", **how: int | bool) -> Rehearsal:
     return Rehearsal.of(embedded, parts, start(embedded, parts, form), [embedded.train], **how)
 
 
@@ -107,7 +108,7 @@ class TestRehearsal:
         assert (len(rehearsal.state), len(rehearsal.newcomers)) == (32, 10)
 
     @pytest.mark.parametrize("form", ["general", "paper"])
-    def test_ranks_are_those_among_all_documents(self, embedded: Embedded, parts: Split, form: Form) -> None:
+    def test_ranks_are_those_among_all_documents(self, embedded: Embedded, parts: Split, form: Method) -> None:
         rehearsal = rehearse(embedded, parts, form, expected=20)
         how = STARTS[form][0]
         old, new = rehearsal.ranks(how)

@@ -1,7 +1,4 @@
-"""Arrays in, a new document's vector out; no ids, no text, no disk.
-
-The paper's own solver is in `incdsi.solver.lbfgs`; it needs torch and is imported by name.
-"""
+"""Arrays in, a new document's vector out; no ids, no text, no disk."""
 
 from incdsi.solver.active_set import Newcomer, Placement, solve, solve_many
 from incdsi.solver.feasibility import Certificate, Insistence, certify, insist

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from incdsi_lab.experiments.comparing import asked, compared, interval, unique
 from incdsi_lab.experiments.judging import hits1
-from incdsi_lab.experiments.methods import FORMS, GENERAL, PAPER, incremental, named
+from incdsi_lab.experiments.methods import FORM_OF, GENERAL, PAPER, incremental, named
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.experiments.tuned import chosen_by, tuned_tasks
@@ -41,7 +41,7 @@ def section(study: Study) -> Section:
         (
             named(form),
             f"{beta:g}",
-            weights_named(chosen_by(study, FORMS[form], beta)),
+            weights_named(chosen_by(study, FORM_OF[form], beta)),
             interval(ranks["old"]),
             interval(ranks["new"]),
         )
@@ -74,7 +74,7 @@ def _task(study: Study, form: str, beta: float) -> Task:
     return compared(
         study,
         _name(form, beta),
-        lambda progress: incremental(study, form, progress, how=chosen_by(study, FORMS[form], beta)),
+        lambda progress: incremental(study, form, progress, how=chosen_by(study, FORM_OF[form], beta)),
         lambda: study.new,
         seconds=0.01 * len(study.split.new),
     )

@@ -13,7 +13,7 @@ from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import LOOK, averaged, encoded, hits1, own_ranks
 from incdsi_lab.experiments.methods import (
     BALANCED,
-    FORMS,
+    FORM_OF,
     GENERAL,
     GENERAL_BALANCED,
     PAPER,
@@ -88,7 +88,7 @@ def _vectors(study: Study, method: str, order: Places, progress: Progress) -> Fl
     if method == "dense":
         return np.concatenate([study.initial.embeddings, part.embeddings])
     how = weights(study, method)
-    stream = add_all(study.state(FORMS[method]), newcomers(part), hyperparameters=how, progress=progress)
+    stream = add_all(study.state(FORM_OF[method]), newcomers(part), hyperparameters=how, progress=progress)
     return stream.state.vectors
 
 
@@ -109,7 +109,7 @@ def _series(study: Study, method: str, group: str) -> Series:
     values = [_averages(study, method, mark, group) for mark in marks(study)]
     return Series(
         label=named(method),
-        style=FORMS.get(method, method),
+        style=FORM_OF.get(method, method),
         dashed=method in BALANCED,
         x=tuple(float(mark) for mark in marks(study)),
         y=tuple(mean for mean, _ in values),

@@ -10,7 +10,7 @@ from incdsi.hyperparameters import Hyperparameters
 from incdsi_lab.baselines.protocol import Part, Questions, joined
 from incdsi_lab.experiments.comparing import asked, compared, interval, plain, unique
 from incdsi_lab.experiments.judging import hits1
-from incdsi_lab.experiments.methods import FORMS, GENERAL, PAPER, incremental
+from incdsi_lab.experiments.methods import FORM_OF, GENERAL, PAPER, incremental
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.experiments.tuned import tuned, tuned_tasks
@@ -74,7 +74,7 @@ def _name(variant: str) -> str:
 
 
 def _weights(study: Study, form: str, anchored: bool) -> Hyperparameters:
-    how = tuned(study, FORMS[form])
+    how = tuned(study, FORM_OF[form])
     if anchored or form == PAPER:
         return how
     return replace(how, anchor_scale=0.0, weights=replace(how.weights, anchor=min(how.weights.anchor, LOOSE)))

@@ -11,7 +11,6 @@ from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.experiments import main_table
 from incdsi_lab.experiments.comparing import basis, compared, unique
 from incdsi_lab.experiments.grid import (
-    FORMS,
     TUNED,
     Point,
     chosen_by,
@@ -25,7 +24,7 @@ from incdsi_lab.experiments.judging import hits1
 from incdsi_lab.experiments.methods import GENERAL, GENERAL_BALANCED, RETRAINING, incremental, named
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
-from incdsi_lab.experiments.tuned import tuned_tasks
+from incdsi_lab.experiments.tuned import FORMS, tuned_tasks
 from incdsi_lab.experiments.weights import named as weights_named
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Aim, Section

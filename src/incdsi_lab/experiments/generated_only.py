@@ -7,23 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from incdsi.index.settings import Method
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import basis, unique
-from incdsi_lab.experiments.grid import FORMS, Point, chosen_by, grid_tasks, keeping_the_old, level, points
+from incdsi_lab.experiments.grid import Point, chosen_by, grid_tasks, keeping_the_old, level, points
 from incdsi_lab.experiments.main_table import OLD_WITHIN, retrained, retrained_task
 from incdsi_lab.experiments.methods import named
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
-from incdsi_lab.experiments.tuned import tuned_tasks
+from incdsi_lab.experiments.tuned import FORMS, tuned_tasks
 from incdsi_lab.experiments.weights import named as weights_named
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Aim, Section
 from incdsi_lab.report.tables import Table
-from incdsi_lab.streams import Form
 
 NAME, TITLE = "generated", "Generated queries only"
 ABOVE = 8.0
-Chosen = Mapping[Form, Point | None]
+Chosen = Mapping[Method, Point | None]
 
 
 def tasks(study: Study) -> list[Task]:
@@ -75,7 +75,7 @@ def _both(point: Point | None) -> str:
     return "no such point" if point is None else f"{point.old:.1f}/{point.new:.1f}"
 
 
-def _figure(found: Mapping[Form, list[Point]]) -> Figure:
+def _figure(found: Mapping[Method, list[Point]]) -> Figure:
     series = tuple(
         Series(
             label=named(form),
@@ -91,7 +91,7 @@ def _figure(found: Mapping[Form, list[Point]]) -> Figure:
     return Figure(name="generated", caption=caption, panels=(panel,))
 
 
-def _table(found: Mapping[Form, list[Point]], chosen: Chosen, ranks: Mapping[str, str]) -> Table:
+def _table(found: Mapping[Method, list[Point]], chosen: Chosen, ranks: Mapping[str, str]) -> Table:
     rows = tuple(
         (
             named(form),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.settings import Method
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import compared
 from incdsi_lab.experiments.judging import hits1
@@ -15,12 +16,10 @@ from incdsi_lab.experiments.main_table import OLD_WITHIN, retrained
 from incdsi_lab.experiments.methods import incremental
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
-from incdsi_lab.experiments.tuned import tuned
+from incdsi_lab.experiments.tuned import FORMS, tuned
 from incdsi_lab.experiments.weights import GRIDS
-from incdsi_lab.streams import Form
 
 TUNED = "tuned"
-FORMS: tuple[Form, ...] = ("paper", "general")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +39,17 @@ def grid_tasks(study: Study, prefix: str, part: Callable[[], Part]) -> list[Task
     return [_task(study, prefix, form, key, part) for form in FORMS for key in keys(form)]
 
 
-def keys(form: Form) -> list[str]:
+def keys(form: Method) -> list[str]:
     """The names of a form's points."""
     return [TUNED, *(str(place) for place in range(len(GRIDS[form])))]
 
 
-def weights_of(study: Study, form: Form, key: str) -> Hyperparameters:
+def weights_of(study: Study, form: Method, key: str) -> Hyperparameters:
     """The weights behind a name."""
     return tuned(study, form) if key == TUNED else GRIDS[form][int(key)]
 
 
-def points(study: Study, prefix: str, form: Form) -> list[Point]:
+def points(study: Study, prefix: str, form: Method) -> list[Point]:
     """What the grid's pieces say."""
     found = []
     for key in keys(form):
@@ -84,7 +83,7 @@ def _known(value: float) -> float:
     return -1.0 if np.isnan(value) else value
 
 
-def _task(study: Study, prefix: str, form: Form, key: str, part: Callable[[], Part]) -> Task:
+def _task(study: Study, prefix: str, form: Method, key: str, part: Callable[[], Part]) -> Task:
     return compared(
         study,
         f"{prefix}/{form}/{key}",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.settings import Method
 from incdsi.progress import Progress, Stopwatch
 from incdsi.search import fuse
 from incdsi_lab.baselines.lexical import BM25
@@ -14,7 +15,7 @@ from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi_lab.baselines.ranking import best_of, blocks_of_scores
 from incdsi_lab.baselines.vectors import VectorMethod
 from incdsi_lab.embedded import grouped
-from incdsi_lab.streams import Form, Newcomers, Solver, State, add_all
+from incdsi_lab.streams import Newcomers, Solver, State, add_all
 
 
 def newcomers(part: Part) -> Newcomers:
@@ -43,7 +44,7 @@ class Incremental(VectorMethod):
         self._how, self._state, self._solver, self._progress = how, state, solver, progress
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Method:
         """What is preserved and won."""
         return self._state.form
 

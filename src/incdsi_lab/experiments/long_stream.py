@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from incdsi.hyperparameters import SAFE, Hyperparameters
+from incdsi.index.settings import Method
 from incdsi.progress import Progress
+from incdsi_lab.baselines import protocol
 from incdsi_lab.baselines.classification import trained
 from incdsi_lab.baselines.lexical import BM25
-from incdsi_lab.baselines.protocol import Floats, Method, Part
+from incdsi_lab.baselines.protocol import Floats, Part
 from incdsi_lab.baselines.ranking import best
 from incdsi_lab.baselines.vectors import Dense
 from incdsi_lab.experiments.comparing import duration, interval, plain, unique
@@ -33,20 +35,20 @@ from incdsi_lab.experiments.tuned import balanced, tuned_tasks
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Section
 from incdsi_lab.report.tables import Table
-from incdsi_lab.streams import Form, State, Stream, add_all
+from incdsi_lab.streams import State, Stream, add_all
 
 NAME, TITLE = "stream", "The long stream"
 From = Literal["tenth", "nothing"]
 BEGUN: dict[From, str] = {"tenth": "from a trained tenth", "nothing": "from nothing"}
 # Piece name: form, weights, where it begins.
-STREAMS: dict[str, tuple[Form, str, From]] = {
+STREAMS: dict[str, tuple[Method, str, From]] = {
     "paper, from a trained tenth": ("paper", "balanced", "tenth"),
     "paper, from nothing": ("paper", "balanced", "nothing"),
     "general, from a trained tenth": ("general", "balanced", "tenth"),
     "general, from nothing": ("general", "balanced", "nothing"),
     "general, safe weights, from nothing": ("general", "safe", "nothing"),
 }
-GROWN: dict[str, Callable[[], Method]] = {"BM25": BM25, "dense": Dense}
+GROWN: dict[str, Callable[[], protocol.Method]] = {"BM25": BM25, "dense": Dense}
 CONTINUED = ("DPR", "DSI-DPR", "DSI-Scratch")  # fitted to the first tenth
 
 
@@ -137,7 +139,7 @@ def _stream_task(study: Study, name: str) -> Task:
     return Task(name=f"{NAME}/{name}", run=run, seconds=0.009 * len(study.data.documents) + study.judging_seconds())
 
 
-def _streamed(study: Study, form: Form, how: Hyperparameters, begun: From, progress: Progress) -> Stream:
+def _streamed(study: Study, form: Method, how: Hyperparameters, begun: From, progress: Progress) -> Stream:
     """All documents added in the long stream's order, to the trained tenth or to nothing."""
     first = counts(study)[0] if begun == "tenth" else 0
     everyone = _first(study, len(study.data.documents))
@@ -180,7 +182,7 @@ def _from_a_tenth(method: str) -> str:
     return f"{method}, {BEGUN['tenth']}"
 
 
-def _made(study: Study, method: str, progress: Progress) -> Method:
+def _made(study: Study, method: str, progress: Progress) -> protocol.Method:
     if method == "DPR":
         return dpr(study, progress)
     if method == "DSI-DPR":

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
+from incdsi_lab.baselines import protocol
 from incdsi_lab.baselines.classification import DSIDPR, Retraining
 from incdsi_lab.baselines.dpr import DPR, DPRSettings
 from incdsi_lab.baselines.lexical import BM25
-from incdsi_lab.baselines.protocol import Floats, Method
+from incdsi_lab.baselines.protocol import Floats
 from incdsi_lab.baselines.scratch import DSIScratch
 from incdsi_lab.baselines.vectors import Dense
 from incdsi_lab.experiments.incremental import Incremental
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tuned import balanced, tuned
-from incdsi_lab.streams import Form, Solver
+from incdsi_lab.streams import Solver
 
 GENERAL, PAPER, PAPER_SLOW = "general", "paper", "paper (L-BFGS)"
 GENERAL_BALANCED, PAPER_BALANCED = "general (beta 1)", "paper (beta 1)"
 RETRAINING = "retraining"
 FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
 BALANCED = (GENERAL_BALANCED, PAPER_BALANCED)
-FORMS: dict[str, Form] = {
+FORM_OF: dict[str, Method] = {
     GENERAL: "general",
     GENERAL_BALANCED: "general",
     PAPER: "paper",
@@ -57,7 +59,7 @@ def incremental(
     start: Start = "text",
 ) -> Incremental:
     """IncDSI from the initial model, with tuned weights where none are given."""
-    form = FORMS[name]
+    form = FORM_OF[name]
     solver: Solver = "lbfgs" if name == PAPER_SLOW else "ours"
     chosen = how or weights(study, name)
     return Incremental(name, chosen, study.state(form, start), solver=solver, progress=progress)
@@ -65,7 +67,7 @@ def incremental(
 
 def weights(study: Study, name: str) -> Hyperparameters:
     """What was tuned for a method: with the paper's beta, or with both sides counting alike."""
-    return (balanced if name in BALANCED else tuned)(study, FORMS[name])
+    return (balanced if name in BALANCED else tuned)(study, FORM_OF[name])
 
 
 def base_encoder(study: Study) -> TorchEncoder:
@@ -112,9 +114,9 @@ def finetuning_seconds(study: Study, method: str, *, initial: int, added: int, j
     return 10 + learned / 50 + judged / 170
 
 
-def makers(study: Study) -> dict[str, Callable[[Progress], Method]]:
+def makers(study: Study) -> dict[str, Callable[[Progress], protocol.Method]]:
     """All methods of the main table in its order; finetuned ones where the study has them."""
-    made: dict[str, Callable[[Progress], Method]] = {
+    made: dict[str, Callable[[Progress], protocol.Method]] = {
         "BM25": lambda _: BM25(),
         "dense": lambda _: Dense(),
         "DPR": lambda progress: dpr(study, progress),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.errors import InvalidFile
+from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi.training.settings import FrozenSettings, Start
 from incdsi.trec import write_lines
@@ -29,7 +30,7 @@ from incdsi_lab.metrics import Scores, score
 from incdsi_lab.ranking import run_of
 from incdsi_lab.runs import qrels_lines, run_lines, spaceless
 from incdsi_lab.splits import Split
-from incdsi_lab.streams import Form, State
+from incdsi_lab.streams import State
 
 Places = NDArray[np.intp]
 
@@ -189,10 +190,10 @@ class Study:
         return self.pieces.array(f"initial/{start}")
 
     @cached_property
-    def _states(self) -> dict[tuple[Form, Start], State]:
+    def _states(self) -> dict[tuple[Method, Start], State]:
         return {}
 
-    def state(self, form: Form, start: Start = "text") -> State:
+    def state(self, form: Method, start: Start = "text") -> State:
         """The initial model as documents are added to it."""
         if (form, start) not in self._states:
             self._states[form, start] = State.of(self.initial_vectors(start), newcomers(self.initial), form)

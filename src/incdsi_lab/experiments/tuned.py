@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
 from incdsi_lab.experiments.weights import from_json, to_json
-from incdsi_lab.streams import Form
 from incdsi_lab.tuning import BETA, STARTS, Rehearsal, f_beta, tune
 
-FORMS: tuple[Form, ...] = ("paper", "general")
+FORMS: tuple[Method, ...] = ("paper", "general")
 
 
 def tuned_tasks(study: Study) -> list[Task]:
@@ -18,17 +18,17 @@ def tuned_tasks(study: Study) -> list[Task]:
     return [_task(study, form) for form in FORMS]
 
 
-def tuned(study: Study, form: Form) -> Hyperparameters:
+def tuned(study: Study, form: Method) -> Hyperparameters:
     """What the paper's beta chooses, with which old documents count most."""
     return chosen_by(study, form, BETA)
 
 
-def balanced(study: Study, form: Form) -> Hyperparameters:
+def balanced(study: Study, form: Method) -> Hyperparameters:
     """What is chosen when old and new documents count alike, as they do where every document arrives once."""
     return chosen_by(study, form, 1.0)
 
 
-def chosen_by(study: Study, form: Form, beta: float) -> Hyperparameters:
+def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
     """The trial with the highest F-beta for this beta, the first of equals."""
     trials = study.piece(f"tuned/{form}")["trials"]
     best = max(trials, key=lambda trial: f_beta(trial["new"], trial["old"], beta))
@@ -45,7 +45,7 @@ def rehearsed(study: Study) -> str:
     )
 
 
-def _task(study: Study, form: Form) -> Task:
+def _task(study: Study, form: Method) -> Task:
     def run(progress: Progress) -> Piece:
         data, split = study.data, study.split
         questions = [data.asked(split.train), data.spans]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
-from incdsi_lab.streams import Form
+from incdsi.index.settings import Method
 
 
 def weighed(retrieve: float, anchor: float, first: float, second: float, *, scale: float = 20.0) -> Hyperparameters:
@@ -46,7 +46,7 @@ PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.6, 5e-5, 4.5, 4.0, scale=0.0),
     weighed(0.7, 3e-5, 5.0, 5.0, scale=0.0),
 )
-GRIDS: Mapping[Form, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
+GRIDS: Mapping[Method, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
 
 
 def to_json(how: Hyperparameters) -> dict[str, float]:

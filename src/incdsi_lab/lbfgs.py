@@ -1,4 +1,4 @@
-"""The paper's solver, faithfully: torch's L-BFGS over all rows. The referee, and the peer in benchmarks.
+"""The paper's solver, reproduced faithfully: torch's L-BFGS over all rows.
 
 | here                                | paper and its code                                            |
 | ----------------------------------- | ------------------------------------------------------------- |
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from incdsi.hyperparameters import Weights
 from incdsi.solver.problem import Array, Problem
-from incdsi.solver.solution import Solution, Status, Violations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,24 +30,6 @@ class LBFGS:
     inner: int = 20
     tolerance: float = 1e-3
     seed: int = 0
-
-    def solve(self, problem: Problem, *, retrieve: float, anchor: float) -> Solution:
-        """What the paper's solver finds, judged in float64 on the squared hinge like any other solution."""
-        weights = Weights(retrieve=retrieve, anchor=anchor)
-        vector, evaluations = self.minimise(problem, weights)
-        gradient = problem.gradient(vector, retrieve=retrieve, anchor=anchor)
-        lost = problem.floors - problem.queries @ vector
-        stolen = problem.rows @ vector - problem.ceilings
-        return Solution(
-            vector=vector,
-            objective=problem.objective(vector, retrieve=retrieve, anchor=anchor),
-            bound=float(np.linalg.norm(gradient)) / (2 * anchor),
-            status=Status.UNFINISHED,
-            lost=_violations(lost),
-            stolen=_violations(stolen),
-            passes=2 * evaluations,  # forward and backward
-            working=len(problem.rows),
-        )
 
     def minimise(self, problem: Problem, weights: Weights) -> tuple[NDArray[np.float64], int]:
         """The vector found, and how often the whole loss was evaluated."""
@@ -94,8 +75,3 @@ class _Loss:
 
 def _tensor(array: Array) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
-
-
-def _violations(excess: Array) -> Violations:
-    over = np.flatnonzero(excess > 0)
-    return Violations(indices=over, amounts=excess[over].astype(np.float64))
