@@ -1,4 +1,4 @@
-"""Files that appear whole, and who may read them."""
+"""Files and folders that appear whole, and who may read them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from incdsi.durable import appearing_file
+from incdsi.durable import appearing_file, appearing_folder, remove_unfinished
+from incdsi.errors import InvalidInput
 from incdsi.store import Store
 from incdsi.trec import write_lines
 
@@ -80,3 +81,70 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir(mode=0o750)
     Store.create(tmp_path / "shop", {}).close()
     assert mode(tmp_path / "shop") == 0o750
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["missing", "empty"])
+def test_a_folder_appears_when_its_block_ends_and_not_before(tmp_path: Path, there: bool) -> None:
+    path = tmp_path / "new" / "model"
+    if there:
+        path.mkdir(parents=True)
+    with appearing_folder(path) as unfinished:
+        (unfinished / "weights").write_text("all of them")
+        assert not path.exists() or not names(path)
+    assert names(path.parent) == ["model"]
+    assert names(path) == ["weights"]
+
+
+def test_a_folder_whose_block_fails_never_appears(tmp_path: Path) -> None:
+    def fail() -> None:
+        with appearing_folder(tmp_path / "model") as unfinished:
+            (unfinished / "weights").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["full", "file", "link"])
+def test_a_folder_never_takes_a_place_that_is_taken(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "model", tmp_path / "other"
+    if kind == "full":
+        path.mkdir()
+        (path / "weights").write_text("mine")
+    elif kind == "file":
+        path.write_text("mine")
+    else:
+        other.mkdir()
+        path.symlink_to(other)
+    before = names(tmp_path)
+    with pytest.raises(InvalidInput, match="model is not an empty folder"), appearing_folder(path):
+        pytest.fail("nothing may be written")
+    assert names(tmp_path) == before
+
+
+def test_a_folder_that_may_be_replaced_stays_whole_until_the_new_one_is(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    (path / "old").touch()
+    with pytest.raises(ZeroDivisionError), appearing_folder(path, replace=True):
+        raise ZeroDivisionError
+    assert names(path) == ["old"]
+    with appearing_folder(path, replace=True) as unfinished:
+        (unfinished / "new").touch()
+        assert names(path) == ["old"]
+    assert (names(path), names(tmp_path)) == (["new"], ["model"])
+
+
+def test_what_the_living_are_filling_is_not_removed_and_what_the_dead_left_is(tmp_path: Path) -> None:
+    (tmp_path / ".a[b.incdsi-0123").mkdir()
+    (tmp_path / ".other.incdsi-0123").mkdir()
+    with appearing_folder(tmp_path / "a[b") as unfinished:
+        assert names(tmp_path) == sorted([unfinished.name, ".other.incdsi-0123"])
+        remove_unfinished(tmp_path)
+        assert names(tmp_path) == [unfinished.name]
+    assert names(tmp_path) == ["a[b"]

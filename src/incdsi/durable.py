@@ -1,15 +1,20 @@
-"""Copying files, and making them survive a power cut."""
+"""Files and folders that appear whole or not at all, and survive a power cut."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import os
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import IO
+
+from incdsi.errors import InvalidInput
+
+UNFINISHED = ".incdsi-"  # in the hidden name of a folder that is being filled
 
 
 def fsync(path: Path) -> None:
@@ -57,22 +62,63 @@ def appearing_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextlib.contextmanager
-def appearing_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill that takes the place of `folder`, fsynced, when the block ends well; an error removes it."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+def appearing_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A folder to fill that becomes `path`, fsynced, when the block ends well; an error removes it.
+
+    Raises InvalidInput unless `path` is missing or an empty folder, or `replace` says that it may go. What a killed
+    process left behind is removed by the next call. Only its owner may enter it; parents are created if missing.
+    """
+    if not replace:
+        require_vacant(path)
+    created = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_unfinished(path.parent, path.name)
+    folder = path.with_name(f".{path.name}{UNFINISHED}{secrets.token_hex(6)}")
+    folder.mkdir(mode=0o700)
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        yield beside
-        fsync_tree(beside)
-        os.chmod(beside, 0o755)
-        old = beside.with_name(beside.name + "-old")
-        if folder.exists():  # whole until the new one has its name
-            os.rename(folder, old)
-        os.rename(beside, folder)
-        shutil.rmtree(old, ignore_errors=True)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder
+        fsync_tree(folder)
+        if replace and path.exists():
+            os.rename(path, _aside(folder))
+        os.rename(folder, path)  # replaces an empty folder, fails on any other
+        shutil.rmtree(_aside(folder), ignore_errors=True)
+        folder = path
+        for parent in (path.parent, *(one.parent for one in created)):
+            fsync(parent)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    fsync(folder.parent)
+        os.close(descriptor)
+
+
+def require_vacant(path: Path, *, besides: Collection[str] = ()) -> None:
+    """Raises InvalidInput unless `path` is missing or a folder that holds nothing `besides` these names."""
+    if path.is_symlink() or (path.exists() and not (path.is_dir() and _names(path) <= {*besides})):
+        raise InvalidInput(f"{path} is not an empty folder; choose a new or an empty one")
+
+
+def remove_unfinished(parent: Path, name: str | None = None) -> None:
+    """Remove the folders in `parent` that killed processes left half-written, those meant to be `name` or all."""
+    wanted = "*" if name is None else glob.escape(name)
+    for litter in parent.glob(f".{wanted}{UNFINISHED}*"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(litter, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while its maker lives
+                shutil.rmtree(litter)
+            finally:
+                os.close(descriptor)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-old")
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
 
 
 def copy_tree(source: Path, target: Path, copy_file: Callable[[Path, Path], object] = shutil.copyfile) -> None:

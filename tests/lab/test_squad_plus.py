@@ -70,14 +70,14 @@ def test_what_is_written_is_read_as_the_same_collection(tmp_path: Path) -> None:
     collection = made(FILES)
     write(collection, tmp_path / "squad_plus")
     assert read_jsonl(tmp_path / "squad_plus").digest == collection.digest
-    with pytest.raises(InvalidInput, match="already exists and is not empty"):
+    with pytest.raises(InvalidInput, match="is not an empty folder"):
         build(tmp_path / "squad_plus")
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(made(FILES), tmp_path / "squad_plus")
     monkeypatch.setattr(sys, "argv", ["incdsi-lab", "data", "squad", "--data", str(tmp_path)])
-    with pytest.raises(SystemExit, match="already exists and is not empty"):
+    with pytest.raises(SystemExit, match="is not an empty folder"):
         main()
 
 

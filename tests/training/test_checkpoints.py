@@ -114,7 +114,7 @@ def test_only_the_newest_is_kept_and_an_unfinished_one_is_ignored(tmp_path: Path
     assert checkpoints.read() is None
     checkpoints.write(small(1))
     checkpoints.write(small(2))
-    (tmp_path / ".unfinished-step-00000003-x").mkdir()
+    (tmp_path / ".step-00000003.incdsi-0123").mkdir()
     assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-00000002"]
     found = checkpoints.read()
     assert found is not None

@@ -6,12 +6,12 @@ import contextlib
 import fcntl
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from incdsi.durable import fsync, fsync_tree
+from incdsi import durable
+from incdsi.durable import appearing_folder, fsync, fsync_tree
 from incdsi.errors import InvalidInput
 
 STORE = "store.db"
@@ -27,8 +27,7 @@ def require_vacant(path: Path) -> None:
     """Refuses a path where something is already; an empty folder is vacant, and so is a new file system."""
     if (path / STORE).exists():
         raise InvalidInput(f"{path} already holds an index; open it, or choose another folder")
-    if path.is_symlink() or (path.exists() and not (path.is_dir() and _names(path) <= IGNORED)):
-        raise InvalidInput(f"{path} is not an empty folder; choose a new or an empty one")
+    durable.require_vacant(path, besides=IGNORED)
 
 
 @contextlib.contextmanager
@@ -45,25 +44,12 @@ def staged(path: Path) -> Iterator[Path]:
 def _beside(path: Path) -> Iterator[Path]:
     """A sibling that becomes `path`."""
     require_vacant(path)
-    parents = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    folder = path.parent / f"{_prefix(path)}{secrets.token_hex(6)}"
-    folder.mkdir(mode=0o700)  # what it holds is its owner's to show
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield folder
-        fsync_tree(folder)
-        _publish(folder, path)
-        folder = path
-        for parent in (path.parent, *(made.parent for made in parents)):
-            fsync(parent)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        with appearing_folder(path) as folder:
+            yield folder
+    except OSError:
+        require_vacant(path)  # somebody else was faster
         raise
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -100,7 +86,7 @@ def _held(path: Path) -> Iterator[None]:
 
 
 def _move_in(folder: Path, path: Path) -> None:
-    names = sorted(_names(folder) - {STORE})
+    names = sorted({entry.name for entry in folder.iterdir()} - {STORE})
     (folder / MOVED).write_text(json.dumps(names), encoding="utf-8")
     fsync_tree(folder)
     for name in (*names, STORE):
@@ -118,30 +104,3 @@ def _clear(path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             remove(path / name)
     shutil.rmtree(path / STAGING, ignore_errors=True)
-
-
-def _names(folder: Path) -> set[str]:
-    return {entry.name for entry in folder.iterdir()}
-
-
-def _publish(folder: Path, path: Path) -> None:
-    try:
-        os.rename(folder, path)  # replaces an empty folder, fails on any other
-    except OSError:
-        require_vacant(path)
-        raise
-
-
-def _prefix(path: Path) -> str:
-    return f".{path.name}.incdsi-"
-
-
-def _sweep(path: Path) -> None:
-    for litter in path.parent.glob(f"{_prefix(path)}*"):
-        with contextlib.suppress(OSError):
-            descriptor = os.open(litter, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held while its maker lives
-                shutil.rmtree(litter)
-            finally:
-                os.close(descriptor)

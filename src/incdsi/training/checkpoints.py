@@ -20,8 +20,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from incdsi.durable import appearing_folder, remove_unfinished
 from incdsi.errors import InvalidFile, InvalidInput, UnsupportedFormat
-from incdsi.training.folders import appearing, remove_unfinished
 
 FORMAT = 1
 STATE = "state.json"
@@ -49,7 +49,7 @@ class Checkpoints:
         target = self.folder / f"step-{checkpoint.step:08d}"
         if target.exists():
             return
-        with appearing(target) as unfinished:
+        with appearing_folder(target) as unfinished:
             tensors = {name: _plain(tensor) for name, tensor in checkpoint.tensors.items()}
             save_file(tensors, unfinished / TENSORS)
             state = {"format": FORMAT, "run": self.run, "step": checkpoint.step, **checkpoint.state}
@@ -64,7 +64,7 @@ class Checkpoints:
         return self._load(found[-1]) if found else None
 
     def clear_unfinished(self) -> None:
-        """Remove what a killed writer left; only the one writing process may call it."""
+        """Remove what a killed writer left behind."""
         remove_unfinished(self.folder)
 
     def _found(self) -> list[Path]:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from incdsi.documents import Document
+from incdsi.durable import appearing_folder, require_vacant
 from incdsi.errors import InvalidFile
-from incdsi.training.folders import appearing, require_free
 from incdsi_lab.collection import Collection, Judged, Part
 
 PACKAGE = "bigbench==1.0.0"
@@ -33,7 +33,7 @@ DIGEST = "a2bf156b1379f4d5553c7d1938f51e8620f36f48e69326eca598f17a3baa41bc"  # o
 
 def build(folder: Path) -> Collection:
     """Fetch the public files by pip and write the collection of the committed reports; refuse any other."""
-    require_free(folder)
+    require_vacant(folder)
     with tempfile.TemporaryDirectory() as scratch:
         collection = squad_plus(fetched(Path(scratch)))
     if collection.digest != DIGEST:
@@ -103,7 +103,7 @@ def write(collection: Collection, folder: Path) -> None:
             for one in collection.queries
         ],
     }
-    with appearing(folder) as unfinished:
+    with appearing_folder(folder) as unfinished:
         for name, some in rows.items():
             with gzip.open(unfinished / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in some)

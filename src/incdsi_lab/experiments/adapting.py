@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incdsi.documents import Document
+from incdsi.durable import appearing_folder
 from incdsi.progress import Progress
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import distinct, drop_shared
-from incdsi.training.folders import appearing
 from incdsi.training.settings import PAPER_MSMARCO, PAPER_NQ, FinetuneSettings
 from incdsi.training.stage1 import train
 from incdsi_lab.embedded import cache_home, generated_queries
@@ -82,7 +82,7 @@ def adapted(
         )
         assert isinstance(model.encoder, TorchEncoder)
         cost.write_text(str(time.perf_counter() - begin))
-        with appearing(kept) as unfinished:
+        with appearing_folder(kept) as unfinished:
             model.encoder.save(unfinished)
         shutil.rmtree(folder / CHECKPOINT)
     return TorchEncoder.load(kept), float(cost.read_text())

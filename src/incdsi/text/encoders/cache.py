@@ -48,8 +48,9 @@ def convert(folder: Path, *, link: bool, name: str | None = None) -> OnnxEncoder
 def _made(model: SentenceModel, fingerprint: str, link: bool) -> OnnxEncoder:
     folder = cache_folder() / fingerprint
     try:
-        with appearing_folder(folder) as made:
+        with appearing_folder(folder, replace=True) as made:
             write_onnx(model, fingerprint, made, link=link)
+            made.chmod(0o755)
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="incdsi-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -57,8 +57,9 @@ def export_onnx(encoder: TorchEncoder, folder: str | Path, *, quantise: bool = F
     loss is what `manifest.agreement` says.
     """
     folder = Path(folder)
-    with appearing_folder(folder) as beside:
-        _write(encoder, beside, quantise)
+    with appearing_folder(folder, replace=True) as unfinished:
+        _write(encoder, unfinished, quantise)
+        unfinished.chmod(0o755)
     return OnnxEncoder(folder)
 
 
