@@ -119,7 +119,7 @@ def _telling() -> Observe:
 
 
 def _curve(course: Course | TrainedModel) -> str:
-    curve = [round(100 * epoch.quality.hits1, 2) for epoch in course.epochs if epoch.quality]
+    curve = [round(epoch.quality.hits_at_1, 2) for epoch in course.epochs if epoch.quality]
     return f"val H@1 by epoch {curve}, kept {course.best_epoch}"
 
 

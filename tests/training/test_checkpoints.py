@@ -131,7 +131,7 @@ def test_another_runs_checkpoint_is_refused_with_a_sentence(tmp_path: Path) -> N
         Checkpoints(folder=tmp_path, run="b").read()
 
 
-def test_damage_and_newer_formats_are_named(tmp_path: Path) -> None:
+def test_damage_and_other_formats_are_named(tmp_path: Path) -> None:
     checkpoints = Checkpoints(folder=tmp_path, run="a")
     checkpoints.write(small(1))
     tensors = tmp_path / "step-00000001" / "tensors.safetensors"
@@ -139,9 +139,10 @@ def test_damage_and_newer_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidFile, match="expected a readable checkpoint"):
         checkpoints.read()
     state = tmp_path / "step-00000001" / "state.json"
-    state.write_text(json.dumps({"format": 99}))
-    with pytest.raises(UnsupportedFormat, match="found 99"):
-        checkpoints.read()
+    for other in (1, 99):
+        state.write_text(json.dumps({"format": other}))
+        with pytest.raises(UnsupportedFormat, match=f"format 2 in .*, found {other}; resume with the incdsi"):
+            checkpoints.read()
 
 
 def test_nothing_on_disk_is_a_pickle(tmp_path: Path) -> None:

@@ -33,9 +33,9 @@ def test_training_beats_its_start_on_held_out_queries(problem: Synthetic, start:
     before, after = outcome.epochs[0].quality, outcome.epochs[outcome.best_epoch].quality
     assert before is not None
     assert after is not None
-    assert after.hits1 > before.hits1 + 0.2
+    assert after.hits_at_1 > before.hits_at_1 + 20
     scores = problem.held_out.embeddings @ rows.T
-    assert np.mean(scores.argmax(1) == problem.held_out.owners) == pytest.approx(after.hits1)
+    assert 100 * np.mean(scores.argmax(1) == problem.held_out.owners) == pytest.approx(after.hits_at_1)
 
 
 def test_two_runs_with_one_seed_are_identical_and_another_seed_differs(problem: Synthetic) -> None:
@@ -51,7 +51,7 @@ def test_two_runs_with_one_seed_are_identical_and_another_seed_differs(problem: 
 def test_the_best_epoch_is_kept_and_patience_ends_the_run(problem: Synthetic) -> None:
     wild = FrozenSettings(epochs=40, batch_size=360, learning_rate=30.0, patience=3, decay=False)
     rows, outcome = train_frozen(start_of(problem), problem.training, problem.held_out, wild)
-    scores = [epoch.quality.mrr10 for epoch in outcome.epochs if epoch.quality]
+    scores = [epoch.quality.mrr_at_10 for epoch in outcome.epochs if epoch.quality]
     assert outcome.best_epoch == int(np.argmax(scores))
     assert len(scores) == outcome.best_epoch + 3 + 1 < 41
     if outcome.best_epoch == 0:

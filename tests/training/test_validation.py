@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
+from incdsi.info import Quality
 from incdsi.training.validation import own_ranks, quality, tally
 
 BUDGET = 2**20
@@ -25,9 +27,10 @@ def test_the_rank_of_each_querys_own_document(rows: list[list[float]], ranks: li
     assert own_ranks(queries, owners, torch.tensor(rows), budget=BUDGET).tolist() == ranks
 
 
-def test_quality_is_shares_of_the_queries() -> None:
+def test_quality_is_in_percent_of_the_queries() -> None:
     found = quality(tally(torch.tensor([1, 2, 10, 11])))
     assert found is not None
-    assert (found.hits1, found.hits5, found.hits10, found.queries) == (0.25, 0.5, 0.75, 4)
-    assert found.mrr10 == pytest.approx((1 + 1 / 2 + 1 / 10) / 4)
+    assert (found.hits_at_1, found.hits_at_10, found.queries) == (25.0, 75.0, 4)
+    assert found.mrr_at_10 == pytest.approx(100 * (1 + 1 / 2 + 1 / 10) / 4)
+    assert Quality.of(np.array([1, 2, 10, 11])).mrr_at_10 == pytest.approx(found.mrr_at_10)
     assert quality(tally(torch.zeros(0, dtype=torch.int64))) is None

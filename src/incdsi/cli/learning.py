@@ -215,8 +215,8 @@ def _tell(model: TrainedModel, adopted: bool, *, as_json: bool) -> None:
         (
             f"{epoch.number}{' (kept)' if epoch.number == model.best_epoch else ''}",
             "-" if epoch.loss is None else f"{epoch.loss:.4f}",
-            "-" if epoch.quality is None else f"{100 * epoch.quality.hits1:.1f}",
-            "-" if epoch.quality is None else f"{100 * epoch.quality.mrr10:.1f}",
+            "-" if epoch.quality is None else f"{epoch.quality.hits_at_1:.1f}",
+            "-" if epoch.quality is None else f"{epoch.quality.mrr_at_10:.1f}",
         )
         for epoch in model.epochs
     ]

@@ -23,7 +23,7 @@ from torch import Tensor
 from incdsi.durable import appearing_folder, remove_unfinished
 from incdsi.errors import InvalidFile, InvalidInput, UnsupportedFormat
 
-FORMAT = 1
+FORMAT = 2
 STATE = "state.json"
 TENSORS = "tensors.safetensors"
 
@@ -74,10 +74,10 @@ class Checkpoints:
     def _load(self, path: Path) -> Checkpoint:
         try:
             state = json.loads((path / STATE).read_text(encoding="utf-8"))
-            if state["format"] > FORMAT:
+            if state["format"] != FORMAT:
                 raise UnsupportedFormat(
-                    f"expected a checkpoint of format {FORMAT} or older in {path}, found {state['format']}; "
-                    "go on with the incdsi that wrote it"
+                    f"expected a checkpoint of format {FORMAT} in {path}, found {state['format']}; "
+                    "resume with the incdsi that wrote it, or remove it"
                 )
             if state["run"] != self.run:
                 raise InvalidInput(

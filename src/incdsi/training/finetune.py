@@ -20,11 +20,12 @@ from accelerate.utils import DistributedDataParallelKwargs
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from incdsi.info import Quality
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.checkpoints import Checkpoints, optimizer_tensors, restore_optimizer, under
 from incdsi.training.loop import Outcome, run
 from incdsi.training.pairs import TextPairs
-from incdsi.training.records import Observe, Quality
+from incdsi.training.records import Observe
 from incdsi.training.settings import FinetuneSettings
 from incdsi.training.softmax import summed_cross_entropy
 from incdsi.training.starts import FixedRows

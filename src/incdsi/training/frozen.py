@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from incdsi.errors import InvalidInput
+from incdsi.info import Quality
 from incdsi.training.checkpoints import Checkpoints, optimizer_tensors, restore_optimizer, under
 from incdsi.training.loop import Outcome, run
 from incdsi.training.pairs import EmbeddedPairs
-from incdsi.training.records import Observe, Quality
+from incdsi.training.records import Observe
 from incdsi.training.settings import FrozenSettings
 from incdsi.training.softmax import add_gradients
 from incdsi.training.starts import FixedRows

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from incdsi.info import Quality
 from incdsi.training.checkpoints import Checkpoint, Checkpoints, under
 from incdsi.training.interrupts import Interrupts
-from incdsi.training.records import Epoch, Moment, Observe, Quality
+from incdsi.training.records import Epoch, Moment, Observe
 from incdsi.training.settings import Settings
 
 STATE = "state."
@@ -181,7 +182,7 @@ class _Loop:
         course = self.course
         course.epochs.append(epoch)
         best = course.epochs[course.best_epoch].quality
-        if epoch.number == 0 or best is None or epoch.quality is None or epoch.quality.mrr10 > best.mrr10:
+        if epoch.number == 0 or best is None or epoch.quality is None or epoch.quality.mrr_at_10 > best.mrr_at_10:
             course.best_epoch = epoch.number
             course.best = {name: tensor.detach().clone() for name, tensor in self.learner.result().items()}
 

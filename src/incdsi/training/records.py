@@ -1,20 +1,11 @@
-"""What training tells: quality, epochs, moments. No torch here."""
+"""What training tells: epochs and moments. No torch here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """Shares of held-out queries whose document is ranked first, in the first 5, 10; mean reciprocal rank."""
-
-    hits1: float
-    hits5: float
-    hits10: float
-    mrr10: float
-    queries: int
+from incdsi.info import Quality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from incdsi.training.records import Quality
+from incdsi.info import Quality
 from incdsi.training.softmax import block_size
 
 DEPTH = 10
@@ -23,21 +23,16 @@ def own_ranks(queries: Tensor, owners: Tensor, rows: Tensor, *, budget: int) -> 
 
 
 def tally(ranks: Tensor) -> Tensor:
-    """Hits at 1, 5 and 10, summed reciprocal ranks and the number of queries: (5,) float64, summable."""
-    hits = [(ranks <= depth).sum(dtype=torch.float64) for depth in (1, 5, DEPTH)]
+    """Hits at 1 and 10, summed reciprocal ranks and the number of queries: (4,) float64, summable."""
+    hits = [(ranks <= depth).sum(dtype=torch.float64) for depth in (1, DEPTH)]
     reciprocal = torch.where(ranks <= DEPTH, 1.0 / ranks.double(), torch.zeros((), dtype=torch.float64)).sum()
     return torch.stack([*hits, reciprocal, torch.tensor(len(ranks), dtype=torch.float64)])
 
 
 def quality(counts: Tensor) -> Quality | None:
-    """Shares from a tally; None when there was no query to measure with."""
-    hits1, hits5, hits10, reciprocal, queries = counts.tolist()
+    """What a tally says, not rounded: it chooses the epoch. None when there was no query to measure with."""
+    *sums, queries = counts.tolist()
     if not queries:
         return None
-    return Quality(
-        hits1=hits1 / queries,
-        hits5=hits5 / queries,
-        hits10=hits10 / queries,
-        mrr10=reciprocal / queries,
-        queries=int(queries),
-    )
+    hits_at_1, hits_at_10, mrr_at_10 = (100 * one / queries for one in sums)
+    return Quality(hits_at_1=hits_at_1, hits_at_10=hits_at_10, mrr_at_10=mrr_at_10, queries=int(queries))
