@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
-from incdsi_lab.experiments.weights import from_json, to_json
-from incdsi_lab.tuning import BETA, STARTS, Rehearsal, f_beta, tune
+from incdsi_lab.tuning import BETA, Rehearsal, f_beta, hyperparameters, tune
 
 FORMS: tuple[Method, ...] = ("paper", "general")
 
@@ -32,7 +33,7 @@ def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
     """The trial with the highest F-beta for this beta, the first of equals."""
     trials = study.piece(f"tuned/{form}")["trials"]
     best = max(trials, key=lambda trial: f_beta(trial["new"], trial["old"], beta))
-    return from_json(best["weights"])
+    return Hyperparameters.from_json(best["weights"])
 
 
 def rehearsed(study: Study) -> str:
@@ -64,13 +65,9 @@ def _task(study: Study, form: Method) -> Task:
             seed=study.settings.seed,
             optimiser=study.settings.optimiser,
             journal=study.pieces.path(f"tuned/{form}", "journal"),
-            starts=STARTS[form][:1],  # BOLD was found on squad_plus: a study must find its own
             progress=progress,
         )
-        trials = [
-            {"weights": to_json(trial.hyperparameters), "old": trial.old, "new": trial.new, "seconds": trial.seconds}
-            for trial in found.trials
-        ]
+        trials = [{"weights": asdict(hyperparameters(trial.values, form)), **trial.facts} for trial in found]
         return {"trials": trials, "added": len(rehearsal.newcomers), "queries": len(rehearsal.questions)}
 
     each = 0.5 + (0.01 if form == "general" else 0.004) * len(study.split.new)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.settings import Method
@@ -47,24 +46,6 @@ PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.7, 3e-5, 5.0, 5.0, scale=0.0),
 )
 GRIDS: Mapping[Method, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
-
-
-def to_json(how: Hyperparameters) -> dict[str, float]:
-    """By the paper's letters, and the anchor's scale."""
-    return {
-        "lambda1": how.weights.retrieve,
-        "lambda2": how.weights.anchor,
-        "gamma1": how.margins.retrieve,
-        "gamma2": how.margins.preserve,
-        "anchor_scale": how.anchor_scale,
-    }
-
-
-def from_json(fields: Mapping[str, Any]) -> Hyperparameters:
-    """Undo `to_json`."""
-    return weighed(
-        fields["lambda1"], fields["lambda2"], fields["gamma1"], fields["gamma2"], scale=fields["anchor_scale"]
-    )
 
 
 def named(how: Hyperparameters) -> str:
