@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, Spans, generate_all
 from incdsi.text.queries import drop_shared
+from incdsi.training.embeddings import Embedder
 from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.collection import Collection, Part
 
 Floats = NDArray[np.float32]
 SPANS = 6  # a document: beyond its sentences, clauses repeat what they say and cost as much to encode
-CHUNK = 4096  # texts encoded before they are kept: what an interrupted run loses at most
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,31 +96,34 @@ def embed(
 ) -> Embedded:
     """Embed a collection, or take from the cache what was embedded before.
 
-    The cache (by default in the user's own) goes by encoder and texts; an interrupted run goes on where
-    it stopped. Generated queries that belong to more than one document are dropped. `progress` counts
-    characters: a document takes as long as a dozen queries.
+    The cache (by default the user's) goes by encoder and texts; an interrupted run resumes where it stopped.
+    Generated queries that several documents share are dropped. `progress` counts characters: a document takes as
+    long as a dozen queries.
     """
-    kept = EmbeddingCache(collection.name, encoder, cache)
-    contents = [document.content for document in collection.documents]
-    asked = [query.text for query in collection.queries]
+    folder = (cache or cache_home()) / f"{collection.name}-{encoder.fingerprint[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
     generated = generated_queries(collection, generator)
-    generating = time.perf_counter() - begin
+    seconds = {"generate": time.perf_counter() - begin}
     spans = [(text, collection.places[id]) for id, texts in generated.items() for text in texts]
-    span_texts = [text for text, _ in spans]
-    of_documents, of_queries, of_spans = _by_characters(progress, [contents, asked, span_texts])
+    parts = {
+        "documents": [document.content for document in collection.documents],
+        "queries": [query.text for query in collection.queries],
+        "spans": [text for text, _ in spans],
+    }
+    made: dict[str, Floats] = {}
+    for (part, texts), told in zip(parts.items(), _by_characters(progress, list(parts.values())), strict=True):
+        timed = _Timed(encoder, folder / f"{part}-{digest(texts)}.seconds")
+        made[part] = Embedder(encoder=timed, fingerprint=encoder.fingerprint, folder=folder).embed(texts, told)
+        seconds[f"encode {part}"] = timed.seconds
+    owners = np.array([owner for _, owner in spans], dtype=np.int64)
     return Embedded(
         collection=collection,
         encoder=encoder,
-        embeddings=kept.encoded("documents", contents, of_documents),
-        queries=Questions.of(asked, collection.owners, kept.encoded("queries", asked, of_queries), generated=False),
-        spans=Questions.of(
-            span_texts,
-            np.array([owner for _, owner in spans], dtype=np.int64),
-            kept.encoded("spans", span_texts, of_spans),
-            generated=True,
-        ),
-        seconds={**kept.seconds, "generate": generating},
+        embeddings=made["documents"],
+        queries=Questions.of(parts["queries"], collection.owners, made["queries"], generated=False),
+        spans=Questions.of(parts["spans"], owners, made["spans"], generated=True),
+        seconds=seconds,
     )
 
 
@@ -137,65 +139,27 @@ def digest(texts: Sequence[str]) -> str:
 
 def cache_home() -> Path:
     """Where embeddings are kept between runs."""
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return home / "incdsi" / "benchmarks"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "incdsi" / "benchmarks"
 
 
-class EmbeddingCache:
-    """Embeddings by collection, encoder and texts, with the seconds they cost when they were made."""
+class _Timed:
+    """An encoder that adds the seconds it takes to a file, so that they outlast the run."""
 
-    def __init__(self, name: str, encoder: Encoder, folder: Path | None = None) -> None:
-        self._folder = (folder or cache_home()) / f"{name}-{encoder.fingerprint[:12]}"
-        self._encoder = encoder
-        self.seconds: dict[str, float] = {}
+    def __init__(self, encoder: Encoder, file: Path) -> None:
+        self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
+        self._encoder, self._file = encoder, file
 
-    def encoded(self, part: str, texts: list[str], progress: Progress | None = None) -> Floats:
-        """The embeddings of the texts (n, h), from the cache or made now and kept there."""
-        file, cost = (self._folder / f"{part}-{digest(texts)}.{kind}" for kind in ("npy", "seconds"))
-        found = _loaded(file, cost, (len(texts), self._encoder.dimension))
-        if found is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            found = self._made(file, cost, texts, progress)
-        rows, self.seconds[f"encode {part}"] = found
-        if progress is not None and texts:
-            progress(len(texts), len(texts))
+    @property
+    def seconds(self) -> float:
+        return float(self._file.read_text()) if self._file.exists() else 0.0
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
+        begin = time.perf_counter()
+        rows = self._encoder.encode(texts, progress)
+        with appearing_file(self._file) as file:
+            file.write(str(self.seconds + time.perf_counter() - begin).encode())
         return rows
-
-    def _made(self, file: Path, cost: Path, texts: list[str], progress: Progress | None) -> tuple[Floats, float]:
-        """Encode in chunks, each kept when it is done, then join them; rows and seconds."""
-        chunks = file.with_suffix(".chunks")
-        chunks.mkdir(exist_ok=True)
-        made, seconds = [np.empty((0, self._encoder.dimension), dtype=np.float32)], 0.0
-        for start in range(0, len(texts), CHUNK):
-            some = texts[start : start + CHUNK]
-            chunk, spent = chunks / f"{start}.npy", chunks / f"{start}.seconds"
-            kept = _loaded(chunk, spent, (len(some), self._encoder.dimension))
-            if kept is None:
-                begin = time.perf_counter()
-                rows = self._encoder.encode(some, _shifted(progress, start, len(texts)))
-                kept = rows, time.perf_counter() - begin
-                _keep(chunk, spent, *kept)
-            made.append(kept[0])
-            seconds += kept[1]
-        joined = np.concatenate(made)
-        _keep(file, cost, joined, seconds)
-        shutil.rmtree(chunks)
-        return joined, seconds
-
-
-def _loaded(file: Path, cost: Path, shape: tuple[int, int]) -> tuple[Floats, float] | None:
-    """Rows and the seconds they cost, or None where they are missing or damaged."""
-    try:
-        rows, seconds = np.load(file), float(cost.read_text())
-    except (OSError, ValueError, EOFError):
-        return None
-    return (rows, seconds) if rows.shape == shape and rows.dtype == np.float32 else None
-
-
-def _keep(file: Path, cost: Path, rows: Floats, seconds: float) -> None:
-    cost.write_text(str(seconds))
-    with appearing_file(file) as stream:
-        np.save(stream, rows)
 
 
 def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) -> list[Progress | None]:
@@ -208,9 +172,3 @@ def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) ->
         return lambda done, count: progress(before + size * done // count, sum(sizes))
 
     return [of(sum(sizes[:number]), size) for number, size in enumerate(sizes)]
-
-
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda done, _: progress(before + done, total)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from incdsi.documents import Document
 from incdsi.progress import Progress
-from incdsi_lab import embedded as room
+from incdsi.training import embeddings
 from incdsi_lab.collection import Collection
 from incdsi_lab.data import read_jsonl
-from incdsi_lab.embedded import EmbeddingCache, embed
+from incdsi_lab.embedded import embed
 from tests.lab import data_samples as samples
 
 
@@ -78,34 +80,47 @@ def test_a_second_time_nothing_is_encoded(collection: Collection, tmp_path: Path
     assert first.seconds["encode spans"] == second.seconds["encode spans"]
 
 
-def test_other_texts_and_damaged_files_are_made_again(tmp_path: Path) -> None:
-    cache = EmbeddingCache("made", HashEncoder(), tmp_path)
-    one = cache.encoded("queries", ["a", "b"])
-    assert not np.array_equal(one, cache.encoded("queries", ["a", "c"]))
-    for file in tmp_path.rglob("*.npy"):
+def test_other_texts_and_damaged_files_are_embedded_again(collection: Collection, tmp_path: Path) -> None:
+    first = embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    other = replace(collection, documents=[*collection.documents, Document(id="late", text="one more")])
+    assert len(embed(other, HashEncoder(), cache=tmp_path / "cache").embeddings) == len(first.embeddings) + 1
+    for file in (tmp_path / "cache").rglob("*.npy"):
         file.write_bytes(file.read_bytes()[:-5])
-    np.testing.assert_array_equal(EmbeddingCache("made", HashEncoder(), tmp_path).encoded("queries", ["a", "b"]), one)
+    again = embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    np.testing.assert_array_equal(again.embeddings, first.embeddings)
+    np.testing.assert_array_equal(again.queries.embeddings, first.queries.embeddings)
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "CHUNK", 10)
-    texts = [f"text {i}" for i in range(35)]
+def test_an_interrupted_run_resumes_where_it_was_and_knows_what_it_cost(
+    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embeddings, "SHARD", 10)
     with pytest.raises(KeyboardInterrupt):
-        EmbeddingCache("made", HashEncoder(stop_after=20), tmp_path).encoded("queries", texts)
+        embed(collection, HashEncoder(stop_after=20), cache=tmp_path / "cache")
+    spent = sum(float(file.read_text()) for file in (tmp_path / "cache").rglob("*.seconds"))
+    assert spent > 0
     encoder = HashEncoder()
-    rows = EmbeddingCache("made", encoder, tmp_path).encoded("queries", texts)
-    assert encoder.asked == 15
-    np.testing.assert_array_equal(rows, HashEncoder().encode(texts))
-    assert not list(tmp_path.rglob("*.chunks"))
+    resumed = embed(collection, encoder, cache=tmp_path / "cache")
+    everything = [
+        *(document.content for document in collection.documents),
+        *resumed.queries.texts,
+        *resumed.spans.texts,
+    ]
+    assert encoder.asked == len(everything) - 20
+    np.testing.assert_array_equal(
+        np.concatenate([resumed.embeddings, resumed.queries.embeddings, resumed.spans.embeddings]),
+        HashEncoder().encode(everything),
+    )
+    assert resumed.seconds["encode documents"] > spent
 
 
-def test_the_cache_goes_by_encoder_and_texts(tmp_path: Path) -> None:
-    EmbeddingCache("made", HashEncoder(), tmp_path).encoded("queries", ["a", "b"])
-    digest = hashlib.sha256(b"a\0b").hexdigest()[:12]
-    assert {path.name for path in (tmp_path / "made-0123456789ab").iterdir()} == {
-        f"queries-{digest}.npy",
-        f"queries-{digest}.seconds",
-    }
+def test_another_encoder_has_a_cache_of_its_own(collection: Collection, tmp_path: Path) -> None:
+    embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    other = HashEncoder()
+    other.fingerprint = "fedcba9876543210"
+    embed(collection, other, cache=tmp_path / "cache")
+    assert other.asked
+    assert {path.name for path in (tmp_path / "cache").iterdir()} == {"made-0123456789ab", "made-fedcba987654"}
 
 
 def test_progress_grows_to_its_total(collection: Collection, tmp_path: Path) -> None:

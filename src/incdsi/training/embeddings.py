@@ -15,7 +15,7 @@ from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 
-SHARD = 8192  # texts a kill can cost
+SHARD = 2048  # texts a kill can cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
