@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server kills soak browser repro pictures clean
+.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -43,7 +43,7 @@ test-all: lint browser  ## everything, also what takes minutes
 	$(BIN)/pytest
 	$(BIN)/python -m tests.processors --all
 
-bench: bench-solver bench-encoding bench-stage1 bench-index bench-server  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
@@ -59,6 +59,12 @@ bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chro
 
 bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
 	$(BIN)/python -m benchmarks.server
+
+bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside a plain read, numpy and faiss
+	$(BIN)/python -m benchmarks.scan
+
+bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (hours, 45 GB)
+	$(BIN)/python -m benchmarks.scale
 
 kills: $(READY)  ## a thousand kill -9 over every verb, with readers: nothing lost, nothing torn (about 20 minutes)
 	$(BIN)/python -m benchmarks.kills

@@ -20,7 +20,7 @@ LAYERS = [
     {"search", "training", "client"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
     {"filters", "info"},
-    {"documents", "durable", "hyperparameters", "markdown", "preserve", "progress"},
+    {"documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -91,9 +91,9 @@ def test_what_was_saved_is_used_and_what_does_not_fit_is_computed_anew():
     rows.append_many(list(vectors), [np.empty((0, 6))] * 20)
     rows.remove_many([3])
     kept = np.delete(vectors, 3, axis=0)
-    saved = rows.moments_arrays()
-    for arrays in (saved, {}, {**saved, "count": np.array([7])}, {**saved, "squares": np.zeros((2, 2))}):
+    saved = rows.saved(np.flatnonzero(rows.alive))
+    for wrong in ({}, {"moments.count": np.array([7])}, {"moments.squares": np.zeros((2, 2))}):
         opened = LocalRows(6)
-        opened.fill(kept, arrays)
+        opened.fill_saved({**saved, "vectors": kept, **wrong}, preserve=False)
         _, spread = opened.scores_and_spread(query)
         assert (spread.mean, spread.deviation) == pytest.approx(direct(kept, query))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,3 +88,65 @@ def test_mapped_rows_of_another_width_or_kind_are_refused(tmp_path: Path, count:
         table.append(mapped(tmp_path, rows_of(count)))
     with pytest.raises(ValueError, match="expected float32 rows"):
         Table(WIDTH, Int8()).append(rows_of(count).astype(np.float64))  # type: ignore[arg-type]
+
+
+def saved_to(folder: Path, arrays: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """The arrays as a mapped base gives them."""
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array[:])
+    return {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in arrays}
+
+
+@pytest.mark.parametrize("count", [0, 5, BLOCK_ROWS, 2 * BLOCK_ROWS + 5])
+def test_what_was_saved_is_taken_over_without_looking_at_the_rows(
+    tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, opened = Table(WIDTH, Int8()), Table(WIDTH, Int8())
+    table.append(rows_of(count + 3))
+    chosen = np.delete(np.arange(count + 3), [0, count // 2, count + 2] if count else [0, 1, 2])
+    arrays = saved_to(tmp_path, {f"rows{part}": array for part, array in table.saved(chosen).items()})
+    with monkeypatch.context() as patch:
+        patch.setattr(Int8, "coded", None)
+        opened.append_saved("rows", arrays)
+    opened.append(rows_of(4, 8))
+    fresh = Table(WIDTH, Int8())
+    fresh.append(np.concatenate([table.gather(chosen), rows_of(4, 8)]))
+    everything = np.arange(len(fresh))
+    np.testing.assert_array_equal(opened.gather(everything), fresh.gather(everything))
+    np.testing.assert_array_equal(opened.errors, fresh.errors)
+    np.testing.assert_array_equal(opened.lengths, fresh.lengths)
+    for vectors in (rows_of(1, 4), rows_of(20, 5)):
+        np.testing.assert_array_equal(products(opened, vectors), products(fresh, vectors))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays.pop("rows.codes"),
+        lambda arrays: arrays.pop("rows.errors"),
+        lambda arrays: arrays.update({"rows.codes": arrays["rows.codes"].astype(np.int16)}),
+        lambda arrays: arrays.update({"rows.codes": arrays["rows.codes"][:, 1:]}),
+        lambda arrays: arrays.update({"rows.scales": arrays["rows.scales"][1:]}),
+    ],
+)
+def test_what_another_version_saved_is_coded_anew(change: Callable[[dict[str, Any]], None]) -> None:
+    table, opened = Table(WIDTH, Int8()), Table(WIDTH, Int8())
+    table.append(rows_of(50))
+    arrays = {f"rows{part}": array[:] for part, array in table.saved(np.arange(50)).items()}
+    change(arrays)
+    opened.append_saved("rows", arrays)
+    np.testing.assert_array_equal(products(opened, rows_of(2, 1)), products(table, rows_of(2, 1)))
+
+
+def test_rows_that_were_gathered_from_a_file_are_let_go_of_and_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incdsi.rows.table.TOUCHED", 10)
+    rows = rows_of(2 * BLOCK_ROWS)
+    table = Table(WIDTH, Int8())
+    table.append(mapped(tmp_path, rows))
+    table.append(rows_of(30, 9))
+    everything = np.concatenate([rows, rows_of(30, 9)])
+    for _ in range(5):
+        asked = np.arange(3, len(table), 700)
+        np.testing.assert_array_equal(table.gather(asked), everything[asked])

@@ -117,3 +117,32 @@ def test_wrong_bases_are_refused_and_leave_no_file(store: Store) -> None:
     with pytest.raises(InvalidInput, match="dtype object"):
         store.write_base({"x": np.array([object()])}, 0)
     assert list(store.path.glob("base*")) == []
+
+
+class Slices:
+    """An array that gives slices alone, as rows too many to hold twice do."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.shape, self.dtype = array.shape, array.dtype
+        self.most = 0
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, here: slice) -> np.ndarray:
+        self.most = max(self.most, len(self._array[here]))
+        return self._array[here]
+
+
+def test_an_array_may_come_in_slices_and_is_never_asked_for_as_a_whole(store: Store) -> None:
+    whole = {"rows": np.arange(30_000, dtype=np.float32).reshape(10_000, 3), "empty": np.empty((0, 3), np.int8)}
+    sliced = {name: Slices(array) for name, array in whole.items()}
+    store.write_base(sliced, store.version)
+    base = store.base()
+    assert base is not None
+    for name, array in whole.items():
+        np.testing.assert_array_equal(base.arrays[name], array)
+        assert base.arrays[name].dtype == array.dtype
+    assert sliced["rows"].most < 5000
+    assert store.verify() == []

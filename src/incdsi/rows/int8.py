@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.products import Asked, Coded, Doubles, Floats, row_lengths
+from incdsi.rows.products import PORTION, Asked, Coded, Doubles, Floats, row_lengths
 
 try:
     import simsimd
@@ -42,8 +42,7 @@ SUMMED = 2**24 // LARGEST  # the sum of |w| may be so much: whatever is added up
 LEAST, MOST = 1e-15, 1e15  # scales: products of two and a sum are far from float32's ends
 ROUNDING = 2.0**-22
 MEASURED = 1 + 1e-9  # a length measured in float64 is at least the true one after this
-FEW = 8  # vectors that simsimd multiplies sooner than BLAS does
-PORTION = 1024  # rows taken to float32 at a time: they stay in cache
+FEW = 16  # vectors that simsimd multiplies at least as soon as BLAS does: more than a document has queries
 _scratch = threading.local()
 
 

@@ -142,8 +142,29 @@ class LocalRows:
         """Take over the preserve rows (m, h) of a saved index with their owners' slots and own scores."""
         self._preserve.append(owners, rows, own_scores)
 
+    def saved(self, slots: Slots) -> dict[str, Any]:
+        """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i.
+
+        The large ones give their slices alone.
+        """
+        preserve = self._preserve.saved()
+        return {
+            **{f"vectors{part}": array for part, array in self._vectors.saved(slots).items()},
+            **{f"moments.{name}": array for name, array in self._view.moments.to_arrays().items()},
+            **preserve,
+            "owners": np.searchsorted(slots, preserve["owners"]),
+        }
+
+    def fill_saved(self, arrays: Mapping[str, NDArray[Any]], *, preserve: bool) -> None:
+        """Take over what was `saved` into an empty index, with the preserve rows or without."""
+        self._vectors.append_saved("vectors", arrays)
+        moments = {name.removeprefix("moments."): arrays[name] for name in arrays if name.startswith("moments.")}
+        self._publish(len(self._vectors), (), Moments.from_arrays(moments, arrays["vectors"]))
+        if preserve:
+            self._preserve.append_saved(arrays)
+
     def preserve_arrays(self) -> tuple[Slots, Floats, NDArray[np.float64]]:
-        """All preserve rows, to be saved: their owners' slots (m,), rows (m, h) and own scores (m,)."""
+        """All preserve rows: their owners' slots (m,), rows (m, h) and own scores (m,)."""
         return self._preserve.arrays()
 
     def remove_many(self, slots: Sequence[int]) -> None:
@@ -158,10 +179,11 @@ class LocalRows:
         rows = [self._checked("queries", some, 2) for some in queries]
         if not stored:
             return range(len(self._vectors), len(self._vectors))
-        first = self._vectors.append(np.stack(stored))
-        for slot, (vector, some) in enumerate(zip(stored, rows, strict=True), start=first):
-            owners = np.full(len(some), slot, dtype=np.intp)
-            self._preserve.append(owners, some, exact(some, vector))
+        stacked = np.stack(stored)
+        first = self._vectors.append(stacked)
+        owners = np.repeat(np.arange(len(stored)), [len(some) for some in rows])
+        asked = np.concatenate(rows)
+        self._preserve.append(first + owners, asked, exact(asked, stacked[owners]))
         return range(first, first + len(stored))
 
     def _publish(self, more: int, gone: Sequence[int], moments: Moments) -> None:

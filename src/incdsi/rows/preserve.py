@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
-from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen, row_lengths
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.products import Asked, Doubles, Floats, Screen
+from incdsi.rows.table import BLOCK_ROWS, Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
@@ -30,20 +30,30 @@ class PreserveTable:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def append(
-        self,
-        owners: NDArray[np.intp],
-        rows: Floats,
-        own_scores: NDArray[np.float64],
-        coded: Coded | None = None,
-    ) -> None:
+    def append(self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64]) -> None:
         """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out."""
-        kept = (row_lengths(rows) if coded is None else coded.lengths) > SHORTEST
-        if not kept.all():
-            owners, rows, own_scores, coded = owners[kept], rows[kept], own_scores[kept], None
-        self._rows.append(rows, coded)
-        self._own_scores.append(own_scores)
-        self._owners.append(owners)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            here = slice(start, start + BLOCK_ROWS)
+            some, coded = rows[here], self._screen.coded(rows[here])
+            kept = coded.lengths > SHORTEST
+            self._rows.append(*((some, coded) if kept.all() else (some[kept], coded.of(kept))))
+            self._own_scores.append(own_scores[here][kept])
+            self._owners.append(owners[here][kept])
+
+    def append_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep the rows that were `saved`."""
+        self._rows.append_saved("preserve_rows", arrays)
+        self._own_scores.append(arrays["own_scores"])
+        self._owners.append(arrays["owners"])
+
+    def saved(self) -> dict[str, Any]:
+        """All rows that were not removed, with their own scores and owners, as arrays by name."""
+        alive = np.flatnonzero(self._owners.values >= 0)
+        return {
+            "owners": self._owners.values[alive],
+            "own_scores": self._own_scores.values[alive],
+            **{f"preserve_rows{part}": array for part, array in self._rows.saved(alive).items()},
+        }
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Drop the rows of these slots in one pass; memory is taken back when half of all rows are gone."""

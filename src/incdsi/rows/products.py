@@ -13,11 +13,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+PORTION = 1024  # rows taken to another precision at a time: they stay in cache
 
 
 def row_lengths(rows: Floats) -> Doubles:
     """The Euclidean length of each row, (n,): neither huge nor tiny numbers are lost on the way."""
-    return np.asarray(np.sqrt(exact(rows, rows)))
+    squares = np.empty(len(rows))
+    for start in range(0, len(rows), PORTION):
+        some = rows[start : start + PORTION]
+        squares[start : start + PORTION] = exact(some, some)
+    return np.asarray(np.sqrt(squares))
 
 
 def exact(rows: Floats, vectors: Floats) -> Doubles:
@@ -40,8 +45,8 @@ class Coded(NamedTuple):
     errors: Doubles
     lengths: Doubles
 
-    def part(self, start: int, stop: int) -> Coded:
-        here = slice(start, stop)
+    def of(self, here: Any) -> Coded:
+        """The same of some of these rows."""
         return Coded(self.codes[here], self.scales[here], self.errors[here], self.lengths[here])
 
 

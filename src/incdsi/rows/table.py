@@ -6,18 +6,20 @@ import functools
 import itertools
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.mapped import let_go
 from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 
 T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
+TOUCHED = 4096  # mapped rows that may be in memory: each comes with 64 KB around it
 
 
 class Table:
@@ -34,6 +36,7 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._touched = 0  # rows that were gathered since pages of mapped ones were let go
 
     def __len__(self) -> int:
         return self._count
@@ -56,7 +59,7 @@ class Table:
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
             some = rows[start:stop]
-            self._put(some, self.screen.coded(some) if coded is None else coded.part(start, stop))
+            self._put(some, self.screen.coded(some) if coded is None else coded.of(slice(start, stop)))
             start = stop
         return first
 
@@ -80,14 +83,42 @@ class Table:
         result = np.empty((len(indices), self.width), dtype=np.float32)
         for block, places, here in self._places(indices):
             np.take(block.rows, places, axis=0, out=result[here], mode="clip")  # no buffer
+        self._touched += len(indices)
+        if self._touched > TOUCHED:
+            self._touched = 0
+            for block in self._blocks:
+                let_go(block.rows)
         return result
+
+    def saved(self, indices: NDArray[np.intp]) -> dict[str, Any]:
+        """The rows at these rising indices and what the screen knows of them, as arrays by name.
+
+        Rows and codes are gathered as they are asked for, a slice at a time: they are too many to hold twice.
+        """
+        return {
+            "": Selection(self.gather, indices, self.width, np.float32),
+            ".codes": Selection(self._codes, indices, self.width, self.screen.dtype),
+            ".scales": self._scales.values[indices],
+            ".errors": self._errors.values[indices],
+            ".lengths": self._lengths.values[indices],
+        }
+
+    def append_saved(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Put rows at the end that were `saved` under that name; those an older version saved are coded anew."""
+        rows = arrays[name]
+        parts = [f"{name}.{part}" for part in Coded._fields]
+        known = all(part in arrays and len(arrays[part]) == len(rows) for part in parts)
+        fits = known and arrays[parts[0]].dtype == self.screen.dtype and arrays[parts[0]].shape == rows.shape
+        self.append(rows, Coded(*(arrays[part] for part in parts)) if fits else None)
 
     def approximate(self, indices: NDArray[np.intp]) -> Floats:
         """The rows at these rising indices as the screen knows them, (m, h)."""
-        result = np.empty((len(indices), self.width), dtype=np.float32)
+        return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
+
+    def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
+        result = np.empty((len(indices), self.width), dtype=self.screen.dtype)
         for block, places, here in self._places(indices):
             result[here] = block.codes[places]
-        result *= self._scales.values[indices, None]
         return result
 
     def _places(self, indices: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp], slice]]:
@@ -138,8 +169,8 @@ class _Block:
     """At most BLOCK_ROWS rows and their codes: those of a file where they lie, others in pages of its own."""
 
     def __init__(self, rows: Floats, codes: NDArray[Any]) -> None:
-        self.rows: Floats = rows if _lies_still(rows) else _pages(rows)
-        self.codes: NDArray[Any] = codes if _lies_still(codes) else _pages(codes)
+        self.rows: Floats = np.asarray(rows) if _lies_still(rows) else _pages(rows)
+        self.codes: NDArray[Any] = np.asarray(codes) if _lies_still(codes) else _pages(codes)
 
     def fill(self, offset: int, rows: Floats, codes: NDArray[Any]) -> None:
         self.rows[offset : offset + len(rows)] = rows
@@ -158,6 +189,25 @@ def _pages(first: NDArray[Any]) -> NDArray[Any]:
     block = np.frombuffer(pages, dtype=first.dtype).reshape(BLOCK_ROWS, -1)
     block[: len(first)] = first
     return block
+
+
+class Selection:
+    """Some rows of a table, gathered whenever a slice of them is asked for."""
+
+    def __init__(
+        self, gather: Callable[[NDArray[np.intp]], NDArray[Any]], indices: NDArray[np.intp], width: int, dtype: Any
+    ) -> None:
+        self._gather = gather
+        self._indices = indices
+        self.shape = (len(indices), width)
+        self.ndim = 2
+        self.dtype = np.dtype(dtype)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __getitem__(self, here: slice) -> NDArray[Any]:
+        return self._gather(self._indices[here])
 
 
 class Growing:

@@ -12,21 +12,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.durable import fsync
 from incdsi.errors import CorruptStore, InvalidInput
+from incdsi.mapped import let_go
 
 MAGIC = b"IDSIBASE"
 _ALIGNMENT = 64
+_PART = 4096  # rows of an array that are written at a time
+_READ = 1 << 24  # bytes of one that are in memory at a time while it is checked
+_UNKNOWN = "0" * 64  # in place of a digest, as long as one
 _FIXED = 8 + 8 + 32
 _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 
@@ -41,6 +46,20 @@ class Base:
 
     arrays: Mapping[str, NDArray[Any]]
     sequence: int
+
+
+class Array(Protocol):
+    """What a base stores: an array, or what gives the slices of one that is too large to hold twice."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, here: slice, /) -> Any: ...
 
 
 class Identity(NamedTuple):
@@ -60,14 +79,14 @@ def base_file(folder: Path, generation: int) -> Path:
     return folder / f"base.{generation}.bin"
 
 
-def write_base_file(folder: Path, identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_base_file(folder: Path, identity: Identity, arrays: Mapping[str, Array]) -> None:
     """Writes a generation beside the others, fsynced, under its own name only when it is whole."""
-    ordered = {name: _plain(name, array) for name, array in arrays.items()}
+    _require_plain(arrays)
     target = base_file(folder, identity.generation)
     temporary = target.with_name(target.name + ".tmp")
     try:
         with temporary.open("wb") as file:
-            _write(file, identity, ordered)
+            _Written(file, identity, arrays).write()
             file.flush()
             os.fsync(file.fileno())
         os.rename(temporary, target)
@@ -128,34 +147,58 @@ def remove_bases(folder: Path, *, keep: int | None) -> None:
             file.unlink(missing_ok=True)
 
 
-def _plain(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind not in "biufSU":
-        raise InvalidInput(f"base array {name!r}: expected numbers, booleans or text, found dtype {array.dtype}")
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+class _Written:
+    """A file that is written from its first byte to its last, each array a part at a time; then its header is known."""
+
+    def __init__(self, file: Any, identity: Identity, arrays: Mapping[str, Array]) -> None:
+        self._file = file
+        self._identity = identity
+        self._arrays = arrays
+        self._digests = dict.fromkeys(arrays, _UNKNOWN)
+
+    def write(self) -> None:
+        start = _aligned(_FIXED + len(self._packed()))  # as long as it will be in the end
+        for name, entry in self._header()["arrays"].items():
+            self._pad(start + entry["offset"])
+            self._digests[name] = self._write(self._arrays[name], entry["dtype"])
+        self._pad(start + self._header()["length"])
+        packed = self._packed()
+        self._file.seek(0)
+        self._file.write(MAGIC + len(packed).to_bytes(8, "little") + hashlib.sha256(packed).digest() + packed)
+
+    def _pad(self, position: int) -> None:
+        self._file.write(b"\0" * (position - self._file.tell()))
+
+    def _write(self, array: Array, dtype: str) -> str:
+        """The digest of what was written."""
+        digest = hashlib.sha256()
+        for start in range(0, len(array), _PART):
+            part = np.ascontiguousarray(array[start : start + _PART], dtype=dtype)
+            digest.update(_bytes(part))
+            self._file.write(_bytes(part))
+        return digest.hexdigest()
+
+    def _packed(self) -> bytes:
+        return json.dumps(self._header()).encode()
+
+    def _header(self) -> dict[str, Any]:
+        entries, offset = {}, 0  # offsets count from the first aligned byte after the header
+        for name, array in self._arrays.items():
+            dtype = array.dtype.newbyteorder("<")
+            entries[name] = {
+                "dtype": dtype.str,
+                "shape": list(array.shape),
+                "offset": offset,
+                "sha256": self._digests[name],
+            }
+            offset = _aligned(offset + math.prod(array.shape) * dtype.itemsize)
+        return {**self._identity._asdict(), "length": offset, "arrays": entries}
 
 
-def _write(file: Any, identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> None:
-    header = _header(identity, arrays)
-    packed = json.dumps(header).encode()
-    file.write(MAGIC + len(packed).to_bytes(8, "little") + hashlib.sha256(packed).digest() + packed)
-    start = _aligned(_FIXED + len(packed))
+def _require_plain(arrays: Mapping[str, Array]) -> None:
     for name, array in arrays.items():
-        file.write(b"\0" * (start + header["arrays"][name]["offset"] - file.tell()))
-        file.write(_bytes(array))
-    file.write(b"\0" * (start + header["length"] - file.tell()))
-
-
-def _header(identity: Identity, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    entries, offset = {}, 0  # offsets count from the first aligned byte after the header
-    for name, array in arrays.items():
-        entries[name] = {
-            "dtype": array.dtype.str,
-            "shape": list(array.shape),
-            "offset": offset,
-            "sha256": _digest(array),
-        }
-        offset = _aligned(offset + array.nbytes)
-    return {**identity._asdict(), "length": offset, "arrays": entries}
+        if array.dtype.kind not in "biufSU" or not array.shape:
+            raise InvalidInput(f"base array {name!r}: expected numbers, booleans or text, found dtype {array.dtype}")
 
 
 def _read_header(file: Path, identity: Identity) -> dict[str, Any]:
@@ -191,7 +234,12 @@ def _bytes(array: NDArray[Any]) -> memoryview:
 
 
 def _digest(array: NDArray[Any]) -> str:
-    return hashlib.sha256(_bytes(array)).hexdigest()
+    digest, raw = hashlib.sha256(), array.reshape(-1).view(np.uint8)
+    for start in range(0, len(raw), _READ):
+        part = raw[start : start + _READ]
+        digest.update(part.data)
+        let_go(part)
+    return digest.hexdigest()
 
 
 def _aligned(offset: int) -> int:

@@ -20,7 +20,7 @@ from incdsi.filters import Filter
 from incdsi.progress import Progress
 from incdsi.store import answers, checks, forks, reading, upkeep
 from incdsi.store.answers import Answer
-from incdsi.store.base import Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
+from incdsi.store.base import Array, Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import HELD_OUT
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
 from incdsi.store.files import STORE
@@ -173,7 +173,7 @@ class Store:
             finally:
                 connection.pragma("synchronous", "full")
 
-    def write_base(self, arrays: Mapping[str, NDArray[Any]], sequence: int) -> None:
+    def write_base(self, arrays: Mapping[str, Array], sequence: int) -> None:
         """Replaces the base by arrays that reflect every change up to `sequence`."""
         with self._writing() as connection, clear_errors(self._file):
             store, generation, current = connection.execute("SELECT store, base_generation, sequence FROM state").get

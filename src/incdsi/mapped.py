@@ -1,0 +1,33 @@
+"""Arrays in mapped files: what was read of them can be given back to the machine."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def let_go(array: NDArray[Any]) -> None:
+    """Give back the pages that reading this part of a mapped file has taken; nothing for any other array.
+
+    They stay in the machine's cache of files as long as it has room, and no longer count as this process's memory.
+    """
+    mapping = _mapping(array)
+    if mapping is None or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    begin = array.ctypes.data - np.frombuffer(mapping, dtype=np.uint8).ctypes.data
+    start = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+    stop = (begin + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if start < stop:
+        mapping.madvise(mmap.MADV_DONTNEED, start, stop - start)
+
+
+def _mapping(array: Any) -> mmap.mmap | None:
+    """The file's map this array lies in, if nobody can write to it: what was written might be lost."""
+    read_only = False
+    while isinstance(array, np.ndarray):
+        read_only |= isinstance(array, np.memmap) and array.mode == "r"
+        array = array.base
+    return array if read_only and isinstance(array, mmap.mmap) else None

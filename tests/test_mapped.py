@@ -1,0 +1,48 @@
+"""let_go: memory is given back, nothing that can be read is lost."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from incdsi.mapped import let_go
+
+
+def resident_kb(array: NDArray[Any]) -> int:
+    """How much of the map that this array lies in is in memory."""
+    found = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if span := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            found = int(span[1], 16) <= array.ctypes.data < int(span[2], 16)
+        elif found and line.startswith("Rss:"):
+            return int(line.split()[1])
+    raise AssertionError("not mapped")
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc")
+def test_pages_of_a_mapped_file_go_and_come_back(tmp_path: Path) -> None:
+    numbers = np.arange(1 << 20)
+    numbers.tofile(tmp_path / "numbers")
+    mapped = np.memmap(tmp_path / "numbers", dtype=np.uint8, mode="r")
+    part = np.asarray(mapped[64:].view(np.int64)[10:])
+    total = part.sum()
+    before = resident_kb(part)
+    let_go(part)
+    assert resident_kb(part) < before / 100
+    assert part.sum() == total
+
+
+@pytest.mark.parametrize("mode", ["r+", "c", None])
+def test_what_can_be_written_to_is_left_alone(tmp_path: Path, mode: Any) -> None:
+    np.zeros(1 << 16).tofile(tmp_path / "numbers")
+    numbers = np.memmap(tmp_path / "numbers", dtype=np.float64, mode=mode) if mode else np.zeros(1 << 16)
+    numbers[:] = 7.0
+    view = numbers[:]
+    view.flags.writeable = False
+    let_go(view)
+    assert (view == 7.0).all()
