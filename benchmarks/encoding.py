@@ -10,7 +10,6 @@ lowest cosine to sentence-transformers' embedding of the same text.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import pkgutil
 import pydoc
@@ -25,13 +24,14 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from benchmarks.machine import SHARED_DATA, machine, write
+from benchmarks.machine import machine, write
 from incdsi.text.encoders import fetch
 from incdsi.text.encoders.export import export_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
+from incdsi_lab.data import read_jsonl
+from incdsi_lab.data.location import data_home
 
-DATA = SHARED_DATA / "squad_plus"
 PEER = "sentence-transformers"
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -119,10 +119,11 @@ def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np
 
 def texts(queries: int, documents: int) -> tuple[str, list[str], list[str]]:
     """Real queries and documents, spread over the set; docstrings and their first lines without it."""
-    if DATA.is_dir():
-        return "squad_plus", *(
-            spread(lines(DATA / f"{name}.jsonl.gz"), n) for name, n in (("queries", queries), ("docs", documents))
-        )
+    folder = data_home() / "squad_plus"
+    if folder.is_dir():
+        found = read_jsonl(folder)
+        asked, written = [query.text for query in found.queries], [document.text for document in found.documents]
+        return found.name, spread(asked, queries), spread(written, documents)
     pages = [page for module in pkgutil.iter_modules() if (page := docstring(module.name))]
     return (
         "standard library docstrings",
@@ -134,11 +135,6 @@ def texts(queries: int, documents: int) -> tuple[str, list[str], list[str]]:
 def docstring(module: str) -> str:
     found = sys.modules.get(module)
     return pydoc.getdoc(found) if found is not None else ""
-
-
-def lines(path: Path) -> list[str]:
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        return [json.loads(line)["text"] for line in stream]
 
 
 def spread(found: list[str], count: int) -> list[str]:

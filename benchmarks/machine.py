@@ -12,11 +12,9 @@ from typing import Any
 
 from incdsi_lab.report.machine import machine
 
-__all__ = ["RESULTS", "SHARED_DATA", "machine", "peak_mb", "resident_mb", "write"]
+__all__ = ["RESULTS", "machine", "peak_mb", "resident_mb", "write"]
 
 RESULTS = Path(__file__).parent / "results"
-BESIDE = Path(__file__).parent.parent.parent / "shared" / "data"
-SHARED_DATA = Path(os.environ.get("INCDSI_DATA", BESIDE))
 
 
 def resident_mb() -> float:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from benchmarks.machine import machine, peak_mb, write
 from benchmarks.real import Questions, RealData, real_data
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
+from incdsi.info import Quality
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.queries import drop_shared
 from incdsi.training.finetune import train_finetune
@@ -31,7 +32,6 @@ from incdsi.training.pairs import document_positions, flatten
 from incdsi.training.records import Moment, Observe
 from incdsi.training.settings import FinetuneSettings, FrozenSettings, Start
 from incdsi.training.stage1 import train
-from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import ranks_among
 from incdsi_lab.streams import Newcomers, State, add_all
 
@@ -47,13 +47,6 @@ class Outcome:
     val: Floats
     test: Floats
     note: str = ""
-
-
-def measured(vectors: Floats, embeddings: Floats, owners: NDArray[np.intp]) -> dict[str, float]:
-    """H@1, 5, 10 and MRR@10 in percent; a tie counts against the right document."""
-    ranks = ranks_among(vectors, embeddings, owners)
-    hits = {f"h@{k}": 100 * float((ranks <= k).mean()) for k in (1, 5, 10)}
-    return {**hits, "mrr@10": 100 * float(reciprocal(ranks).mean()), "n": len(ranks)}
 
 
 def dense(data: RealData) -> Outcome:
@@ -158,8 +151,8 @@ def run(name: str) -> dict[str, Any]:
     needs = ["encode documents", *(["encode queries", "encode spans", "generate"] if name != "dense" else [])]
     return {
         "method": name,
-        "test": measured(outcome.vectors, outcome.test, data.test.owners),
-        "val": measured(outcome.vectors, outcome.val, data.val.owners),
+        "test": Quality.of(ranks_among(outcome.vectors, outcome.test, data.test.owners)).to_json(),
+        "val": Quality.of(ranks_among(outcome.vectors, outcome.val, data.val.owners)).to_json(),
         "seconds": seconds,
         "encoding_seconds": sum(data.seconds[part] for part in needs),
         "peak_mb": peak_mb(),
@@ -170,15 +163,13 @@ def run(name: str) -> dict[str, Any]:
 def show(result: dict[str, Any]) -> str:
     test, val = result["test"], result["val"]
     return (
-        f"{result['method']:<21}{test['h@1']:>7.2f}{test['h@5']:>7.2f}{test['h@10']:>7.2f}{test['mrr@10']:>8.2f}"
-        f"{val['h@1']:>9.2f}{result['seconds']:>9.0f}{result['encoding_seconds']:>10.0f}{result['peak_mb']:>9.0f}"
+        f"{result['method']:<21}{test['hits_at_1']:>7.2f}{test['hits_at_10']:>7.2f}{test['mrr_at_10']:>8.2f}"
+        f"{val['hits_at_1']:>9.2f}{result['seconds']:>9.0f}{result['encoding_seconds']:>10.0f}{result['peak_mb']:>9.0f}"
         f"  {result['note']}"
     )
 
 
-HEADER = (
-    f"{'':<21}{'H@1':>7}{'H@5':>7}{'H@10':>7}{'MRR@10':>8}{'val H@1':>9}{'seconds':>9}{'+encoding':>10}{'peak MB':>9}"
-)
+HEADER = f"{'':<21}{'H@1':>7}{'H@10':>7}{'MRR@10':>8}{'val H@1':>9}{'seconds':>9}{'+encoding':>10}{'peak MB':>9}"
 
 
 def main() -> None:

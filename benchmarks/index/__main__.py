@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from benchmarks.index.run import SMALL, Result, Run, Size, say
 from benchmarks.index.sources import cut_sets
 from benchmarks.index.telling import aims, ratios, show
 from benchmarks.machine import machine, write
+from incdsi_lab.embedded import cache_home
 
 PARTS: dict[str, Callable[[Run], Result]] = {
     "squad": squad,
@@ -43,7 +43,7 @@ ONLY = "these parts; a result is written when all its parts were run"
 
 def work_folder() -> Path:
     """In the user's cache: a temporary folder in memory would make every commit look free."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "incdsi" / "benchmarks"
+    home = cache_home()
     home.mkdir(parents=True, exist_ok=True)
     return home
 

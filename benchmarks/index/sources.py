@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import time
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.index.run import WARM, Floats, Size
-from benchmarks.machine import SHARED_DATA
 from benchmarks.real import RealData
 from incdsi import Document
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
+from incdsi_lab.data import read_jsonl, write_jsonl
+from incdsi_lab.data.location import data_home
 
 
 class Watched:
@@ -125,15 +123,10 @@ def test_texts(data: RealData, size: Size) -> list[str]:
 def cut_sets(folder: Path, documents: int) -> None:
     """The first documents of each real set with their questions, for a small run."""
     for name in ("squad_plus", "nq_passages"):
-        source, target = SHARED_DATA / name, folder / name
-        target.mkdir()
-        kept: set[str] = set()
-        with gzip.open(source / "docs.jsonl.gz", "rt") as lines, gzip.open(target / "docs.jsonl.gz", "wt") as out:
-            for line in islice(lines, documents):
-                kept.add(json.loads(line)["id"])
-                out.write(line)
-        with gzip.open(source / "queries.jsonl.gz", "rt") as lines, gzip.open(target / "queries.jsonl.gz", "wt") as out:
-            out.writelines(line for line in lines if json.loads(line)["doc_id"] in kept)
+        found = read_jsonl(data_home() / name)
+        kept = {document.id for document in found.documents[:documents]}
+        queries = [query for query in found.queries if query.document_id in kept]
+        write_jsonl(replace(found, documents=found.documents[:documents], queries=queries), folder / name)
 
 
 @dataclass(frozen=True)

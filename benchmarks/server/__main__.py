@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gzip
 import json
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -19,12 +17,14 @@ from benchmarks.index.__main__ import work_folder
 from benchmarks.index.adding import fill
 from benchmarks.index.run import Result, say
 from benchmarks.index.sources import cut_sets
-from benchmarks.machine import SHARED_DATA, machine, write
-from benchmarks.real import RealData, real_data
+from benchmarks.machine import machine, write
+from benchmarks.real import real_data
 from benchmarks.server import __doc__ as about
 from benchmarks.server.load import CONNECTIONS, SHARES, Client, load
 from benchmarks.server.peer import peer
 from benchmarks.server.processes import SMALL, Size, measured, ours, started, theirs
+from incdsi_lab.data import read_jsonl
+from incdsi_lab.data.location import data_home
 
 
 def prepare(folder: Path, size: Size) -> Result:
@@ -37,18 +37,13 @@ def prepare(folder: Path, size: Size) -> Result:
     np.savez(folder / "peer.npz", embeddings=data.embeddings)
     plain = [{"id": one.id, "title": one.title, "text": one.text} for one in data.documents]
     (folder / "peer.json").write_text(json.dumps(plain))
-    (folder / "load.json").write_text(json.dumps({"questions": _questions(data), "documents": _newcomers(size)}))
+    (folder / "load.json").write_text(json.dumps({"questions": data.test.texts, "documents": _newcomers(size)}))
     return filled
 
 
-def _questions(data: RealData) -> list[str]:
-    return list(data.test.texts)
-
-
 def _newcomers(size: Size) -> list[dict[str, str]]:
-    with gzip.open(SHARED_DATA / "nq_passages" / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in islice(lines, size.additions)]
-    return [{"id": f"new-{row['id']}", "title": row.get("title", ""), "text": row["text"]} for row in rows]
+    documents = read_jsonl(data_home() / "nq_passages").documents[: size.additions]
+    return [{"id": f"new-{one.id}", "title": one.title, "text": one.text} for one in documents]
 
 
 def survived(folder: Path, found: Result) -> Result:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from incdsi.errors import IncDSIError
+from incdsi_lab.data.location import ENVIRONMENT
 from incdsi_lab.data.squad_plus import build
 
 
@@ -20,7 +21,7 @@ def main() -> None:
     data.add_argument(
         "--data",
         type=Path,
-        default=Path(os.environ.get("INCDSI_DATA", "data")),
+        default=Path(os.environ.get(ENVIRONMENT, "data")),
         metavar="FOLDER",
         help="where squad_plus/ goes; default $INCDSI_DATA, or data",
     )

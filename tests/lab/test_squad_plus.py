@@ -10,8 +10,8 @@ import pytest
 
 from incdsi.errors import InvalidFile, InvalidInput
 from incdsi_lab.__main__ import main
-from incdsi_lab.data import read_jsonl, squad_plus
-from incdsi_lab.data.squad_plus import build, parts_of, write
+from incdsi_lab.data import read_jsonl, squad_plus, write_jsonl
+from incdsi_lab.data.squad_plus import build, parts_of
 from incdsi_lab.data.squad_plus import squad_plus as made
 
 
@@ -68,14 +68,14 @@ def test_each_document_has_one_query_to_test_with_and_one_to_validate_with_of_fo
 
 def test_what_is_written_is_read_as_the_same_collection(tmp_path: Path) -> None:
     collection = made(FILES)
-    write(collection, tmp_path / "squad_plus")
+    write_jsonl(collection, tmp_path / "squad_plus")
     assert read_jsonl(tmp_path / "squad_plus").digest == collection.digest
     with pytest.raises(InvalidInput, match="is not an empty folder"):
         build(tmp_path / "squad_plus")
 
 
 def test_the_command_refuses_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(made(FILES), tmp_path / "squad_plus")
+    write_jsonl(made(FILES), tmp_path / "squad_plus")
     monkeypatch.setattr(sys, "argv", ["incdsi-lab", "data", "squad", "--data", str(tmp_path)])
     with pytest.raises(SystemExit, match="is not an empty folder"):
         main()

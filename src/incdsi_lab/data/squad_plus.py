@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import subprocess
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from incdsi.documents import Document
-from incdsi.durable import appearing_folder, require_vacant
+from incdsi.durable import require_vacant
 from incdsi.errors import InvalidFile
 from incdsi_lab.collection import Collection, Judged, Part
+from incdsi_lab.data.jsonl import write_jsonl
 
 PACKAGE = "bigbench==1.0.0"
 SHA256 = "1bb398a5512c6d798cdebe0dfa0ac03f67f6033fa6b39c6ef71df978c7cbc5c2"  # of its source distribution
@@ -38,7 +38,7 @@ def build(folder: Path) -> Collection:
         collection = squad_plus(fetched(Path(scratch)))
     if collection.digest != DIGEST:
         raise InvalidFile(f"{PACKAGE} does not hold the files the study was made from (sha256 {collection.digest})")
-    write(collection, folder)
+    write_jsonl(collection, folder)
     return collection
 
 
@@ -92,21 +92,6 @@ def parts_of(queries: Iterable[tuple[str, str]]) -> dict[str, Part]:
         if len(ids) >= 4:
             parts[ids[-2]] = "val"
     return parts
-
-
-def write(collection: Collection, folder: Path) -> None:
-    """The collection as `read_jsonl` reads it; the folder appears when it is complete."""
-    rows = {
-        "docs": [{"id": one.id, "title": one.title, "text": one.text} for one in collection.documents],
-        "queries": [
-            {"id": one.id, "text": one.text, "doc_id": one.document_id, "split": one.split}
-            for one in collection.queries
-        ],
-    }
-    with appearing_folder(folder) as unfinished:
-        for name, some in rows.items():
-            with gzip.open(unfinished / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in some)
 
 
 def _title(source: str, given: str) -> str:

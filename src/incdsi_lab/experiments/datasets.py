@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +21,13 @@ from incdsi_lab.data import (
     read_natural_questions,
     read_released,
 )
+from incdsi_lab.data.location import BESIDE, data_home
 from incdsi_lab.embedded import Embedded, embed
 from incdsi_lab.experiments.settings import PRESETS, SQUAD, StudySettings
 from incdsi_lab.splits import Split, split
 
 FOLDERS = {"squad": "squad_plus", "nq-passages": "nq_passages", "nq320k": "nq320k", "msmarco": "msmarco"}
-BESIDE = Path("../shared/data")  # where collections lie when no folder is named
 RELEASED = "old_docs"
-ENVIRONMENT = "INCDSI_DATA"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +113,7 @@ class Given:
 def _folder(name: str, data: Path | None) -> Path | None:
     if name not in FOLDERS:
         return Path(name) if Path(name).is_dir() else None
-    roots = [data] if data is not None else [Path(os.environ.get(ENVIRONMENT, BESIDE)), BESIDE]
+    roots = [data] if data is not None else [data_home(), BESIDE]
     places = [place for root in roots for place in (root / FOLDERS[name], root)]
     return next((place for place in places if _holds_data(place)), None)
 

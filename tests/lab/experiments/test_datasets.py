@@ -10,7 +10,8 @@ import pytest
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi_lab.collection import Collection
-from incdsi_lab.experiments.datasets import BESIDE, Dataset, Given, read_dataset, require_texts, settings_for
+from incdsi_lab.data.location import BESIDE
+from incdsi_lab.experiments.datasets import Dataset, Given, read_dataset, require_texts, settings_for
 from incdsi_lab.experiments.settings import NQ_PASSAGES, PAPER, SQUAD
 from tests.lab.experiments.study_problems import collection
 
