@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from incdsi.cli.output import printable, snippet
+from incdsi.cli.output import printable, sentences, snippet
 from incdsi.documents import Document
 from incdsi.filters import parse
 from incdsi.lexical.words import tokenize
@@ -88,6 +88,12 @@ ATTACKS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "([\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff]+)": (("", "あ", ""), ("", "あa", "")),
     r"[\w\u0900-\u0963\u0971-\u109f\u1780-\u17ff]+": (("", "a", ""), ("", "a ", ""), ("", "\u0941", "")),
+    r"(\d{4}-\d\d-\d\d)"
+    r"(?:[T ]((?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?) ?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?": (
+        ("", "2024-05-01 ", ""),
+        ("", "2024-05-01T12:30:00.", ""),
+        ("", "1", ""),
+    ),
     r"[a-z0-9]+": (("", "a", ""), ("", "a ", "")),
 }
 
@@ -130,13 +136,17 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "tokenize": tokenize,
     "distinct": lambda text: distinct(text.split(" ")),
     "printable": printable,
+    "sentences": lambda text: sentences(text.split("\n"), "lines"),
     "snippet": lambda text: snippet(text, "a b"),
     "a filter": lambda text: compile_filter(parse({"or": [{text: {"in": text.split(" ")[:20_000]}}]})),
 }
 READERS: dict[str, Callable[[str], object]] = {
     "Markdown": lambda text: read("d.md", text),
+    "Front matter": lambda text: read("d.md", f"---\na: 1\n{text[:30_000]}\n---\n"),
+    "TOML": lambda text: read("d.md", f"+++\na = 1\n{text[:30_000]}\n+++\n"),
     "JSONL": lambda text: read("d.jsonl", text),
     "JSONL text": lambda text: read("d.jsonl", json.dumps({"id": "a", "text": text, "metadata": {"a": text}})),
+    "CSV names": lambda text: read("d.csv", text),
     "CSV": lambda text: read("d.csv", "id,text,n\n" + text),
     "CSV cells": lambda text: read("d.csv", "id,text,n\n" + "a,b,1\n" * 1000 + text[:100_000].replace("\n", ",")),
     "TSV": lambda text: read("d.tsv", "id\ttext\tn\n" + text),

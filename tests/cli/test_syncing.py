@@ -46,6 +46,16 @@ def test_new_changed_and_vanished_files_are_followed(run: Run, notes: Path, enco
     assert {document["metadata"]["source"] for document in documents} == {notes.resolve().as_posix()}
 
 
+def test_front_matter_is_metadata_and_its_own_source_is_kept(run: Run, notes: Path, encoder: str) -> None:
+    (notes / "c.md").write_text("---\ntitle: Clipped\nsource: https://a.b\ntags: [x]\n---\nText", encoding="utf-8")
+    synced(run, "--encoder", encoder)
+    found = json.loads(run("get", "c.md", "--json").stdout)
+    assert (found["title"], found["text"]) == ("Clipped", "Text")
+    mark = notes.resolve().as_posix()
+    assert found["metadata"] == {"original_source": "https://a.b", "tags": ["x"], "source": mark}
+    assert synced(run)["unchanged"] == 3
+
+
 def test_a_dry_run_shows_and_does_nothing(run: Run, notes: Path, encoder: str) -> None:
     assert run("sync", "notes", "--dry-run").stdout.splitlines() == [
         "+ a.txt",

@@ -30,6 +30,8 @@ CSV = b'id,title,text,n,queries\na,Boots,"They ""survive""\na river",19.90,"[""q
 TSV = b'id\ttitle\ttext\tn\na\t"Boots\tThey survive\t1\nb\t\tx\t2\n'
 QUERIES = b'{"id": "q", "text": "one", "doc_id": "a", "split": "train"}\n{"text": "two", "document_id": 7}\n'
 QUERIES_TSV = b'text\tdoc_id\n"one\ta\ntwo\t7\n'
+MATTER = b"---\ntitle: Boots\ntags: [a, 'b']\nd: 2024-05-01\nn:\n  m: 1\n---\n# x\n"
+TOML = b'+++\ntitle = "Boots"\nd = 2024-05-01\n+++\n# x\n'
 MARKDOWN = b"# Boots ##\n\nThey [survive](https://a.b) a river.\n```\ncode\n"
 KINDS = b"id;text;new;made;at\na;x;true;2024-05-01;2024-05-01 12:30\nb;y;FALSE;2024-06-01;2024-05-01T12:30:05\n"
 
@@ -46,6 +48,8 @@ def parquet() -> bytes:
 
 
 NAMES = {
+    "y.md": MATTER,
+    "t.md": TOML,
     "k.csv": KINDS,
     "d.parquet": parquet(),
     "d.jsonl": JSONL,

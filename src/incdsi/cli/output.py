@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -25,7 +24,6 @@ MOST_CONFLICTS = 10
 SNIPPET_WORDS = 32
 SNIPPET_FROM = 100_000  # characters looked at
 
-_PLACE = re.compile(r".*?:\d+: ")  # file and line
 # Control characters but tab and line feed, separators of lines, overrides of direction, lone surrogates.
 _STEERING = ((0x00, 0x09), (0x0B, 0x20), (0x7F, 0xA0), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for start, end in _STEERING for code in range(start, end)}
@@ -139,7 +137,7 @@ def sentences(problems: Sequence[str], noun: str) -> str:
     """The first of each cause, one a line, with how many more lines have it; then how many causes more there are."""
     causes: dict[str, list[str]] = {}
     for problem in problems:
-        causes.setdefault(_PLACE.sub("", problem, count=1), []).append(problem)
+        causes.setdefault(_cause(problem), []).append(problem)
     said = [_with_others(alike) for alike in list(causes.values())[:MOST_SENTENCES]]
     hidden = sum(map(len, list(causes.values())[MOST_SENTENCES:]))
     return "\n".join([*said, *([f"... and {hidden:,} more {noun}"] if hidden else [])])
@@ -183,6 +181,12 @@ def _shown(query: str, document: Document) -> RenderableType:
     body.highlight_words([word for word in query.split() if len(word) > 2], "bold", case_sensitive=False)
     title = " ".join(printable(document.title).split())
     return Text.assemble((title, "bold cyan"), "\n", body) if title else body
+
+
+def _cause(problem: str) -> str:
+    """What is said after file and line."""
+    place, _, cause = problem.partition(": ")
+    return cause if place.rpartition(":")[2].isdigit() else problem
 
 
 def _with_others(alike: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from incdsi.index import Index
 
 MARK = "source"  # metadata that names the folder a document came from
+OWN_MARK = "original_source"  # what a file's front matter calls so
 
 
 @app.command()
@@ -133,7 +134,8 @@ def _read(folder: Path, prefix: str, skip_bad: bool) -> tuple[list[Document], li
 
 
 def _marked(document: Document, folder: Path, prefix: str) -> Document:
-    return replace(document, id=prefix + document.id, metadata={**document.metadata, MARK: _mark(folder)})
+    own = {OWN_MARK if name == MARK else name: value for name, value in document.metadata.items()}
+    return replace(document, id=prefix + document.id, metadata={**own, MARK: _mark(folder)})
 
 
 def _mark(folder: Path) -> str:

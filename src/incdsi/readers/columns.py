@@ -63,6 +63,14 @@ def typed(row: Mapping[str, Any], kinds: Mapping[str, Kind]) -> dict[str, Any]:
     }
 
 
+def cell_value(cell: str) -> Any:
+    """A cell by itself: a number, a boolean, a date or a time, None when it is empty or null, or else its text."""
+    if cell in ("", "~") or cell.lower() == "null":
+        return None
+    kinds = _kinds(cell)
+    return _value("", cell, _simplest(kinds)) if kinds else cell
+
+
 def iso_time(cell: str) -> tuple[Kind, str] | None:
     """Whether a text is a date, a time or one with an offset, and the form it is kept in; None for any other."""
     found = _TIME.fullmatch(cell)

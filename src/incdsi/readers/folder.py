@@ -1,4 +1,4 @@
-"""A folder of text and Markdown files, each one document."""
+"""A folder of text and Markdown files, each one document; front matter becomes title and metadata."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile
 from incdsi.markdown import heading
+from incdsi.readers import front_matter
 from incdsi.readers.fields import require_text
 from incdsi.readers.rows import LONGEST, not_utf8
 
@@ -43,6 +44,8 @@ def _document(path: Path, document_id: str) -> Document:
     text = path.read_bytes().decode("utf-8-sig")
     if not text.strip():
         raise ValueError("the file is empty; fill or remove it")
-    lines = text.split("\n") if path.suffix.lower() != ".txt" else []
-    title = next((found for line in lines if (found := heading(line)) is not None), "")
-    return Document(id=document_id, title=title or path.stem, text=text)
+    if path.suffix.lower() == ".txt":
+        return Document(id=document_id, title=path.stem, text=text)
+    title, metadata, body = front_matter.split(text)
+    headings = (found for line in body.split("\n") if (found := heading(line)) is not None)
+    return Document(id=document_id, title=title or next(headings, "") or path.stem, text=body, metadata=metadata)

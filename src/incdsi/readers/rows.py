@@ -10,7 +10,6 @@ import csv
 import gzip
 import itertools
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -229,7 +228,7 @@ def _csv_records(stream: IO[bytes], source: str | Path) -> Iterator[Record]:
 
 def _delimiter(header: str) -> str:
     """What most often parts the names: where a comma is part of numbers, Excel writes semicolons."""
-    return max(",;\t", key=re.sub(r'"[^"]*"', "", header).count)
+    return max(",;\t", key="".join(header.split('"')[::2]).count)  # outside quotes
 
 
 def _foreign_byte(cells: list[str]) -> int | None:
