@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incdsi import Addition, Document, Hit, Query
-from incdsi.documents import plain
+from incdsi.documents import as_document, plain
 from incdsi.errors import InvalidDocument
 
 
@@ -173,3 +173,43 @@ MOMENTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=OFFSET
 def test_moments_sort_as_the_text_they_are_kept_as(one, other, microseconds):
     other = other or one.astimezone(UTC) + timedelta(microseconds=microseconds)
     assert (plain(one) < plain(other), plain(one) == plain(other)) == (one < other, one == other)
+
+
+def test_a_repr_is_one_short_line_whatever_the_document():
+    document = Document(id="boots", title="Boots", text="word\n" * 20_000, metadata={"tags": ["red"]})
+    shown = repr(document)
+    assert shown.startswith("Document(id='boots', text='word\\nword")
+    assert shown.endswith("'… (100,000 characters), title='Boots', metadata={'tags': ('red',)})")
+    assert len(shown) < 200
+    assert len(repr(replace(document, metadata={str(number): "x" * 1000 for number in range(100)}))) < 400
+    assert repr(Document(id="a", text="x")) == "Document(id='a', text='x')"
+    hit = Hit(document_id="boots", score=1 / 3, rank=1, document=document)
+    assert repr(hit) == "Hit(rank=1, score=0.333, document_id='boots', 'Boots')"
+    addition = replace(NOUNS[3], document_id="boots", margin=1.25, conflicts=("b",), seconds={"solve": 0.0125})
+    assert repr(addition) == "Addition('boots', solved, margin=1.250, conflicts=('b',), 12.5 ms)"
+    assert "conflicts" not in repr(replace(addition, conflicts=()))
+
+
+def test_a_dict_is_a_document_and_what_is_beside_its_fields_is_metadata():
+    assert as_document(DOCUMENT) is DOCUMENT
+    given = {"id": "1", "title": "Boots", "text": "Dry feet.", "metadata": {"lang": "en", "year": 2001}, "new": None}
+    assert as_document(given) == DOCUMENT
+    assert as_document({"id": "1", "title": "Boots", "metadata": None}) == Document(id="1", title="Boots", text="")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"text": "x"}, "the document has no 'id', only 'text'"),
+        ({}, "the document has no 'id', only nothing"),
+        ("text", "expected a Document or a dict, found str"),
+        ({"id": "a", "text": 3}, "expected text to be a string, found int"),
+        ({"id": "a", "queries": ["x"]}, "document 'a': pass its queries as an argument of their own"),
+        ({"id": "a", "k": 1, "metadata": {"k": 2}}, "'k' is given both inside metadata and beside it; keep one"),
+        ({"id": "a", "metadata": [1]}, "expected metadata to be a mapping, found list"),
+        ({"id": "a", "k": {}}, "expected metadata 'k' to be a string"),
+    ],
+)
+def test_a_dict_that_is_no_document_is_refused_in_one_sentence(given, sentence):
+    with pytest.raises(InvalidDocument, match=sentence):
+        as_document(given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -15,6 +16,7 @@ MetadataValue = Scalar | date | Sequence[Scalar | date]
 """What may be given; `plain` says what is kept: a Scalar, or a tuple of them."""
 INT64_LIMIT = 2**63
 LONGEST_ID = 1024  # characters of an id that can be added
+SHOWN = 60  # characters of a text in a repr
 V = TypeVar("V")
 
 
@@ -34,7 +36,7 @@ class FrozenDict(dict[str, V]):
         return type(self), (dict(self),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Document:
     """A piece of text with an id; `metadata` holds plain values and lists of them to filter on.
 
@@ -65,6 +67,11 @@ class Document:
         """Title and text together: what is embedded and what is searched by words."""
         return f"{self.title}\n{self.text}".strip() if self.title else self.text.strip()
 
+    def __repr__(self) -> str:
+        title = f", title={_short(self.title)}" if self.title else ""
+        metadata = f", metadata={reprlib.repr(dict(self.metadata))}" if self.metadata else ""
+        return f"Document(id={self.id!r}, text={_short(self.text)}{title}{metadata})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
@@ -94,7 +101,7 @@ class Taught(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Hit:
     """One search result; `rank` counts from 1.
 
@@ -108,8 +115,12 @@ class Hit:
     learned: float | None = None
     lexical: float | None = None
 
+    def __repr__(self) -> str:
+        shown = self.document.title or self.document.text
+        return f"Hit(rank={self.rank}, score={self.score:.3f}, document_id={self.document_id!r}, {_short(shown)})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Addition:
     """What adding one document did.
 
@@ -127,6 +138,42 @@ class Addition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", FrozenDict(self.seconds))
+
+    def __repr__(self) -> str:
+        conflicts = f", conflicts={self.conflicts}" if self.conflicts else ""
+        took = f"{1000 * sum(self.seconds.values()):.1f} ms"
+        return f"Addition({self.document_id!r}, {self.status}, margin={self.margin:.3f}{conflicts}, {took})"
+
+
+DocumentLike = Document | Mapping[str, Any]
+
+
+def as_document(given: DocumentLike) -> Document:
+    """The document itself, or the one in a mapping of id, text, title, metadata; other names in it are metadata.
+
+    >>> as_document({"id": "boots-18", "text": "Waterproof boots.", "lang": "en"})
+    Document(id='boots-18', text='Waterproof boots.', metadata={'lang': 'en'})
+    """
+    if isinstance(given, Document):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidDocument(f"expected a Document or a dict, found {type(given).__name__}")
+    rest = dict(given)
+    own = {name: rest.pop(name) for name in ("id", "text", "title", "metadata") if name in rest}
+    if "id" not in own:
+        raise InvalidDocument(f"the document has no 'id', only {', '.join(map(repr, given)) or 'nothing'}")
+    name = f"document {own['id']!r:.80}"
+    if asked := rest.keys() & {"queries", "taught"}:
+        raise InvalidDocument(f"{name}: pass its {min(asked)} as an argument of their own, not inside the document")
+    metadata = own.pop("metadata", None) or {}
+    if isinstance(metadata, Mapping) and (twice := rest.keys() & metadata.keys()):
+        raise InvalidDocument(f"{name}: {min(twice)!r} is given both inside metadata and beside it; keep one")
+    return Document(**{"text": "", **own}, metadata={**metadata, **rest} if isinstance(metadata, Mapping) else metadata)
+
+
+def _short(text: str) -> str:
+    """The beginning of a text and how long it is, on one line."""
+    return repr(text) if len(text) <= SHOWN else f"{text[:SHOWN]!r}… ({len(text):,} characters)"
 
 
 def plain(value: Any) -> Any:
