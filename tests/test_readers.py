@@ -116,6 +116,13 @@ TEXTS = {
     "minus zero": ["-0", "1"],
     "another script": ["１２", "1"],
     "an underscore": ["1_000", "1"],
+    "a list and a word": ['["a"]', "a"],
+    "a list of lists": ["[[1]]", "[1]"],
+    "a list of more than 64 bits": ["[99999999999999999999]", "[1]"],
+    "a list that is no JSON": ["['a']", "[1]"],
+    "a list of no number": ["[NaN]", "[1]"],
+    "a list of half a character": ['["\\ud800"]', "[1]"],
+    "many brackets": ["[" * 5000 + "]" * 5000, "[1]"],
     "yes and no": ["yes", "no"],
     "a boolean and a number": ["true", "1"],
     "a date and a word": ["2024-05-01", "soon"],
@@ -136,6 +143,7 @@ TEXTS = {
 
 KINDS: dict[str, tuple[list[str], list[MetadataValue]]] = {
     "booleans": (["true", "False", "TRUE", ""], [True, False, True, None]),
+    "lists": (['["red", 7, null]', "[]", ""], [("red", 7, None), (), None]),
     "dates": (["2024-05-01", "", "0999-12-31"], ["2024-05-01", None, "0999-12-31"]),
     "times": (
         ["2024-05-01 12:30", "2024-05-01T12:30:05", "2024-05-01T12:30:05.25"],
@@ -149,7 +157,7 @@ KINDS: dict[str, tuple[list[str], list[MetadataValue]]] = {
 
 
 def column(write: Write, cells: list[str], ending: str = "csv") -> list[MetadataValue]:
-    quoted = [f'"{cell}"' if ending == "csv" else cell for cell in cells]
+    quoted = [f'"{cell.replace(chr(34), 2 * chr(34))}"' if ending == "csv" else cell for cell in cells]
     comma = "," if ending == "csv" else "\t"
     rows = "".join(f"d{place}{comma}x{comma}{cell}\n" for place, cell in enumerate(quoted))
     path = write(f"d.{ending}", f"id{comma}text{comma}n\n{rows}")

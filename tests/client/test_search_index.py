@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from incdsi import SearchIndex
@@ -60,6 +62,21 @@ def test_adding_getting_and_counting(index: SearchIndex) -> None:
     assert index.get("d3") == some[3]
     assert index.queries("d0") == asked("d0")
     assert sorted(one.id for one in index.documents()) == ["d0", "d1", "d2", "d3"]
+
+
+def test_lists_dates_and_numpys_numbers_are_kept_and_found_alike(index: SearchIndex) -> None:
+    noon = datetime(2024, 5, 1, 14, tzinfo=timezone(timedelta(hours=2)))
+    index.add(Document(id="a", text="boots", metadata={"tags": ["red", 7], "made": noon, "size": np.int64(42)}))
+    index.add(Document(id="b", text="boots again", metadata={"tags": [], "made": date(2024, 5, 1)}))
+    assert index.get("a").metadata == {"tags": ("red", 7), "made": "2024-05-01T12:00:00+00:00", "size": 42}
+    for where, found in (
+        ({"made": {"gte": noon}}, ["a"]),
+        ({"made": {"lt": date(2024, 5, 2)}}, ["a", "b"]),
+        ({"tags": {"$all": (7, "red")}}, ["a"]),
+        ({"tags": {"contains": "red"}, "size": {"in": {np.int32(42)}}}, ["a"]),
+        ({"size": {"exists": False}}, ["b"]),
+    ):
+        assert sorted(hit.document_id for hit in index.search("boots", where=where)) == found
 
 
 def test_a_document_added_again_with_its_queries_is_taught_again(index: SearchIndex) -> None:

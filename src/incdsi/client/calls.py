@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import LONGEST_ID, Addition, Document, Hit, Taught
+from incdsi.documents import LONGEST_ID, Addition, Document, Hit, Taught, plain
 from incdsi.errors import InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
 from incdsi.info import Info
@@ -182,12 +182,12 @@ def _asked(found: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(where: object) -> object:
-    """A filter with lists for its sets and tuples."""
+    """A filter with lists for its sets and tuples, and its dates and numpy's numbers as they are kept."""
     if isinstance(where, Mapping):
         return {name: _plain(value) for name, value in where.items()}
     if isinstance(where, list | tuple | set | frozenset):
         return [_plain(value) for value in where]
-    return where
+    return plain(where)
 
 
 def _dumped(body: object) -> bytes:

@@ -1,23 +1,24 @@
 """What the columns of a table hold: a CSV or TSV file does not say.
 
 A metadata column has one kind, found by all its cells: numbers, booleans (true, false), dates (2024-05-01), times
-(2024-05-01 12:30, with T or a space, in UTC when they have an offset), or else text. A number must print back as it was
-written: as Python prints it (7, -0.25), or where there are decimals with equally many in the whole column (19.90, 5.00,
-7). One cell that would not (007, +1, 1e5, nan, a number beyond 64 bits, a word), and the whole column stays text, so
-that nothing is lost: told cell by cell, the codes 1200 and 0012 would be a number and a text. Empty cells are left out
-and have no say. Finding out takes a first reading of the file, which holds one row at a time and ends as soon as every
-column is text.
+(2024-05-01 12:30, with T or a space, in UTC when they have an offset), lists (JSON: ["red", 7]), or else text. A number
+must print back as it was written: as Python prints it (7, -0.25), or where there are decimals with equally many in the
+whole column (19.90, 5.00, 7). One cell that would not (007, +1, 1e5, nan, a number beyond 64 bits, a word), and the
+whole column stays text, so that nothing is lost: told cell by cell, the codes 1200 and 0012 would be a number and a
+text. Empty cells are left out and have no say. Finding out takes a first reading of the file, which holds one row at a
+time and ends as soon as every column is text.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from incdsi.documents import INT64_LIMIT, plain
+from incdsi.documents import INT64_LIMIT, Document, plain, utf8
 from incdsi.errors import InvalidDocument, InvalidFile
 from incdsi.readers.rows import Row
 
@@ -26,7 +27,7 @@ LONGEST_NUMBER = 32  # characters; hardly a number that prints back has more
 Kind = int | str | None
 """Numbers by how they write fractions, with so many decimals or with None as Python prints them, or another kind."""
 _NUMBERS: frozenset[Kind] = frozenset({None, *range(LONGEST_NUMBER)})
-_ANY = _NUMBERS | {"boolean", "date", "time", "time with offset"}
+_ANY = _NUMBERS | {"boolean", "date", "time", "time with offset", "list"}
 _BOOLEANS = {"true": True, "false": False}
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)"
@@ -91,6 +92,8 @@ def _value(name: str, cell: str, kind: Kind) -> Any:
         raise ValueError(f"column {name!r} held something else a moment ago, now {cell!r:.60}; read the file again")
     if kind == "boolean":
         return _BOOLEANS[cell.lower()]
+    if kind == "list":
+        return _list(cell)
     if isinstance(kind, str) and (time := iso_time(cell)):
         return time[1]
     return _number(cell)
@@ -102,12 +105,27 @@ def _kinds(cell: str) -> frozenset[Kind]:
         return frozenset({"boolean"})
     if time := iso_time(cell):
         return frozenset({time[0]})
+    if _list(cell) is not None:
+        return frozenset({"list"})
     value = _number(cell)
     if isinstance(value, int):
         return _NUMBERS if str(value) == cell else frozenset()
     decimals = len(cell.partition(".")[2])
     ways: dict[Kind, str] = {None: str(value), decimals: f"{value:.{decimals}f}"} if value is not None else {}
     return frozenset(way for way, printed in ways.items() if printed == cell)
+
+
+def _list(cell: str) -> list[Any] | None:
+    """The JSON list of plain values in a cell; None when it is anything else."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    try:
+        found = json.loads(cell)
+        Document(id="cell", text="", metadata={"list": found})
+        utf8(json.dumps(found, ensure_ascii=False), "cell")
+    except (ValueError, RecursionError):  # no JSON; a list in a list, an infinity, a lone surrogate
+        return None
+    return list(found)
 
 
 def _simplest(kinds: frozenset[Kind]) -> Kind:
