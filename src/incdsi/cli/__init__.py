@@ -9,6 +9,7 @@ from importlib.util import find_spec
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from incdsi.cli.app import app, main
+from incdsi.cli.encoders import model
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
 from incdsi.cli.looking import export, get, info, search, version
@@ -29,6 +30,7 @@ __all__ = [
     "get",
     "info",
     "main",
+    "model",
     "resolve",
     "restore",
     "search",

@@ -101,6 +101,7 @@ class Change:
                 reported = max(reported, min(done, total))  # when the index tunes itself, all are in
                 bar(done, of)
 
+            bar(0, total)
             try:
                 self.additions += self.verb.apply(index, batch, report)
             except KeyboardInterrupt as stop:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incdsi.cli.progress import waiting
+
 if TYPE_CHECKING:
     from incdsi.index import Index
     from incdsi.index.settings import Settings
@@ -24,8 +26,16 @@ def open_index(path: Path) -> Index:
     return Index.open(path)
 
 
-def open_or_create(path: Path, encoder: str | None, tuning: bool | None) -> Index:
-    """The index in that folder, made when it is not there; `tuning` is kept for good when it is given."""
+def open_or_create(path: Path, encoder: str | None, tuning: bool | None, *, hidden: bool = False) -> Index:
+    """The index in that folder, made when it is not there; `tuning` is kept for good when it is given.
+
+    Says what it waits for, unless `hidden`: the encoder of a new index may have to be fetched.
+    """
+    with waiting("opening the encoder", hidden=hidden):
+        return _opened_or_created(path, encoder, tuning)
+
+
+def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None) -> Index:
     from incdsi.index import Index
 
     if not is_there(path):

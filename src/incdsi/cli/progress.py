@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from incdsi.progress import Progress
@@ -25,6 +26,43 @@ def progress(what: str, *, hidden: bool = False) -> Iterator[Progress]:
             yield report
     else:
         yield _lines(what)
+
+
+@contextmanager
+def waiting(what: str, *, hidden: bool = False) -> Iterator[None]:
+    """Says what the block waits for: on a terminal beside a spinner, elsewhere only what the library announces."""
+    if hidden:
+        yield
+    elif sys.stderr.isatty():
+        from rich.console import Console
+
+        with (
+            Console(stderr=True).status(f"{what} ...") as status,
+            _announcing(lambda said: status.update(f"{said} ...")),
+        ):
+            yield
+    else:
+        with _announcing(lambda said: print(said, file=sys.stderr, flush=True)):
+            yield
+
+
+@contextmanager
+def _announcing(show: Callable[[str], None]) -> Iterator[None]:
+    """Shows what the library logs as information."""
+
+    class Announcement(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show(record.getMessage())
+
+    logger, handler = logging.getLogger("incdsi"), Announcement(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 @contextmanager

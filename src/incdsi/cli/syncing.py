@@ -54,8 +54,10 @@ def sync(
         opened = stack.enter_context(open_index(index)) if is_there(index) else None
         plan = _plan(opened, folder, prefix, documents)
         if not dry_run and plan.any:
-            opened = opened if opened is not None else stack.enter_context(open_or_create(index, encoder, None))
-            with progress("syncing", hidden=as_json or quiet) as report:
+            hidden = as_json or quiet
+            if opened is None:
+                opened = stack.enter_context(open_or_create(index, encoder, None, hidden=hidden))
+            with progress("syncing", hidden=hidden) as report:
                 plan.carry_out(opened, report)
     if skipped and not as_json:
         note(sentences(skipped, "files"), quiet=quiet)

@@ -74,7 +74,10 @@ def add(
     """
     layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=ADD, skip_bad=skip_bad, hidden=as_json or quiet)
-    change.run(read_batches(source, queries, batch, layout), lambda: open_or_create(index, encoder, tuning))
+    change.run(
+        read_batches(source, queries, batch, layout),
+        lambda: open_or_create(index, encoder, tuning, hidden=as_json or quiet),
+    )
     change.show(as_json=as_json, quiet=quiet)
 
 
@@ -131,7 +134,10 @@ def upsert(
     """
     layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=UPSERT, skip_bad=skip_bad, hidden=as_json or quiet)
-    change.run(read_batches(source, queries, layout=layout), lambda: open_or_create(index, encoder, None))
+    change.run(
+        read_batches(source, queries, layout=layout),
+        lambda: open_or_create(index, encoder, None, hidden=as_json or quiet),
+    )
     change.show(as_json=as_json, quiet=quiet)
 
 
