@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+LIGHT  := .venv-light
 
-.PHONY: help install demo test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures clean
+.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -14,11 +15,20 @@ install: $(READY)  ## make .venv and install everything from constraints.txt
 # torch is pinned by constraints.txt and named here so that pip resolves it first.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,minilm,server,eval,paper,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,server,eval,paper,dev]'
 	@touch $@
 
-demo: $(READY)  ## fill an index with your Python's own documentation, add documents live, search, teach
-	$(BIN)/python -m incdsi.demo
+# What searching, adding and serving need: no torch.
+$(LIGHT)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[server]'
+	@touch $@
+
+demo: $(LIGHT)/.ready  ## fill an index with your Python's own documentation, add documents live, search, teach
+	$(LIGHT)/bin/python -m incdsi.demo
+
+try-light:  ## README's first commands in a fresh environment without torch, timed and weighed
+	$(PYTHON) -m tests.light
 
 lint: $(READY)  ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -84,4 +94,4 @@ pictures: $(READY) browser  ## the page's pictures in docs/pictures
 	$(BIN)/python -m tests.server.browser.pictures
 
 clean:  ## remove what make made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LIGHT) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 Progress = Callable[[int, int], None]  # told what is done, and of how much; a new total begins another part
+
+
+@contextmanager
+def announcing(show: Callable[[str], None]) -> Iterator[None]:
+    """Shows, while the block lasts, what the library waits for: what it logs as information."""
+
+    class Announcement(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            show(record.getMessage())
+
+    logger, handler = logging.getLogger("incdsi"), Announcement(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 @dataclass(slots=True)

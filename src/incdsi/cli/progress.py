@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from incdsi.progress import Progress
+from incdsi.progress import Progress, announcing
 
 LINE_EVERY = 60.0  # seconds; what takes less leaves a log as it was
 
@@ -38,31 +37,12 @@ def waiting(what: str, *, hidden: bool = False) -> Iterator[None]:
 
         with (
             Console(stderr=True).status(f"{what} ...") as status,
-            _announcing(lambda said: status.update(f"{said} ...")),
+            announcing(lambda said: status.update(f"{said} ...")),
         ):
             yield
     else:
-        with _announcing(lambda said: print(said, file=sys.stderr, flush=True)):
+        with announcing(lambda said: print(said, file=sys.stderr, flush=True)):
             yield
-
-
-@contextmanager
-def _announcing(show: Callable[[str], None]) -> Iterator[None]:
-    """Shows what the library logs as information."""
-
-    class Announcement(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            show(record.getMessage())
-
-    logger, handler = logging.getLogger("incdsi"), Announcement(logging.INFO)
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
 
 
 @contextmanager

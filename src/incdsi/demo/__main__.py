@@ -18,6 +18,7 @@ from incdsi.demo.corpus import choice, package_documentation, python_documentati
 from incdsi.documents import Document
 from incdsi.errors import IncDSIError
 from incdsi.index import Index
+from incdsi.progress import announcing
 from incdsi.text.encoders import Encoder
 
 LIVE = "rich"  # the package whose documents are added live; installed with incdsi
@@ -52,7 +53,9 @@ class Demo:
             )
         if self.folder == DEFAULT:  # made by the last demo; another folder with something in it is refused
             shutil.rmtree(self.folder, ignore_errors=True)
-        with Index.create(self.folder, self.encoder) as index:
+        with announcing(lambda said: self.console.print(f"   {said} ...", style="dim", highlight=False)):
+            index = Index.create(self.folder, self.encoder)
+        with index:
             self._fill(index, documents)
             self._say(
                 "2", f"Documents of the package [bold]{LIVE}[/], added live: no retraining, no other vector touched."
@@ -137,10 +140,16 @@ class Demo:
             f"incdsi info --index {self.folder}",
             "incdsi add your-documents.jsonl --index shop",
         ):
-            self.console.print(f"   [green].venv/bin/{line}[/]", highlight=False, soft_wrap=True)
+            self.console.print(f"   [green]{_programs()}/{line}[/]", highlight=False, soft_wrap=True)
 
     def _say(self, number: str, sentence: str) -> None:
         self.console.print(f"\n[bold magenta]{number}[/]  {sentence}")
+
+
+def _programs() -> Path:
+    """Where `incdsi` lies, as one would type it here."""
+    folder = Path(sys.executable).parent
+    return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _rank(index: Index, question: str, id: str) -> str:
