@@ -73,7 +73,7 @@ bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, 
 bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside a plain read, numpy and faiss
 	$(BIN)/python -m benchmarks.scan
 
-bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (hours, 45 GB)
+bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (hours, 60 GB)
 	$(BIN)/python -m benchmarks.scale
 
 kills: $(READY)  ## a thousand kill -9 over every verb, with readers: nothing lost, nothing torn (about 20 minutes)

@@ -32,7 +32,7 @@ Floats = NDArray[np.float32]
 Result = dict[str, Any]
 SIZES = (10_000, 100_000, 1_000_000)
 WIDTH, QUERIES, WORDS, LENGTH = 384, 9, 40, 25.0
-KB_A_DOCUMENT = 45  # on disk: the store, a base, and a new one beside it
+KB_A_DOCUMENT = 60  # on disk: the store, a base, and a new one beside it
 PORTION = 2_000
 
 

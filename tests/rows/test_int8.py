@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -109,6 +110,19 @@ def test_every_kernel_of_simsimd_gives_the_same_numbers() -> None:
     finally:
         for name in there:
             simsimd.enable_capability(name)
+
+
+@pytest.mark.parametrize("b", [1, 3])
+@pytest.mark.parametrize("count", [1, 20])
+def test_multiplying_takes_no_reference_too_many_or_too_few(b: int, count: int) -> None:
+    """simsimd returns None without a reference of its own when it is given an array to write into."""
+    rows, vectors = np.ones((count, 24), dtype=np.float32), np.ones((b, 24), dtype=np.float32)
+    codes, asked = Int8().coded(rows).codes, Int8().asked(vectors)
+    before = [sys.getrefcount(one) for one in (None, codes, asked.codes)]
+    for _ in range(500):
+        Int8().multiply(codes, asked)
+    after = [sys.getrefcount(one) for one in (None, codes, asked.codes)]
+    assert np.abs(np.subtract(after, before)).max() < 100
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])

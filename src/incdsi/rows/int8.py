@@ -43,6 +43,7 @@ LEAST, MOST = 1e-15, 1e15  # scales: products of two and a sum are far from floa
 ROUNDING = 2.0**-22
 MEASURED = 1 + 1e-9  # a length measured in float64 is at least the true one after this
 FEW = 16  # vectors that simsimd multiplies at least as soon as BLAS does: more than a document has queries
+AT_ONCE = 4096  # rows that BLAS multiplies at once: fewer cost more in waking its threads than they save in cache
 _scratch = threading.local()
 
 
@@ -77,14 +78,14 @@ class Int8:
         return Asked(codes, scales, MEASURED * row_lengths(vectors), MEASURED * _lengths(vectors - kept))
 
     def multiply(self, codes: NDArray[Any], asked: Asked) -> Floats:
-        products = np.empty((len(codes), len(asked.codes)), dtype=np.float32)
         if asked.codes.dtype != np.int8:
-            _by_blas(codes, asked.codes, products)
-            return products
-        if self.library is not None and products.size:
-            self.library.cdist(codes, asked.codes, "dot", out=products)
+            return _by_blas(codes, asked.codes)
+        if self.library is not None and len(codes):
+            # Into an array of its own: with out= simsimd takes a reference to None too many, until Python dies of it.
+            found = self.library.cdist(codes, asked.codes, "dot", out_dtype="float32")
+            products: Floats = np.asarray(found, dtype=np.float32).reshape(len(codes), -1)
         else:
-            _by_blas(codes, asked.codes.astype(np.float32), products)
+            products = _by_blas(codes, asked.codes.astype(np.float32))
         products *= asked.scales
         return products
 
@@ -106,18 +107,19 @@ def _lengths(numbers: NDArray[Any]) -> Doubles:
     return np.asarray(np.sqrt(np.square(numbers).sum(axis=1)))
 
 
-def _by_blas(codes: NDArray[np.int8], vectors: Floats, products: Floats) -> None:
+def _by_blas(codes: NDArray[np.int8], vectors: Floats) -> Floats:
     """The products of whole numbers (r, h) and vectors (b, h), exact in float32 by the choice of their scales."""
-    floats = _floats(codes.shape[1])
-    for start in range(0, len(codes), PORTION):
-        some = codes[start : start + PORTION]
+    floats, products = _floats(codes.shape[1]), np.empty((len(codes), len(vectors)), dtype=np.float32)
+    for start in range(0, len(codes), AT_ONCE):
+        some = codes[start : start + AT_ONCE]
         np.copyto(floats[: len(some)], some)
-        np.matmul(floats[: len(some)], vectors.T, out=products[start : start + PORTION])
+        np.matmul(floats[: len(some)], vectors.T, out=products[start : start + AT_ONCE])
+    return products
 
 
 def _floats(width: int) -> Floats:
     """This thread's own room for a portion: taking new memory each time costs more than the product."""
     room: Floats | None = getattr(_scratch, "floats", None)
     if room is None or room.shape[1] != width:
-        room = _scratch.floats = np.empty((PORTION, width), dtype=np.float32)
+        room = _scratch.floats = np.empty((AT_ONCE, width), dtype=np.float32)
     return room
