@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from benchmarks.machine import machine, write
 from incdsi import Document, Index
 from incdsi.progress import Progress
-from incdsi.store import Record, Store, StoredQuery
+from incdsi.records import Record, StoredQuery
+from incdsi.store import Store
 
 Floats = NDArray[np.float32]
 Result = dict[str, Any]

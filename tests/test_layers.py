@@ -18,8 +18,9 @@ LAYERS = [
     {"server", "demo"},
     {"index"},
     {"search", "training", "client"},
+    {"engine"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
-    {"filters", "info"},
+    {"filters", "info", "records"},
     {"documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
     {"errors"},
 ]
@@ -69,6 +70,14 @@ def test_a_module_imports_only_from_its_own_room_and_from_below(path):
         there = name.split(".")[1]
         assert there in HEIGHT, f"import {there} from the module that defines it, not from the package root"
         assert there == here or HEIGHT[there] < HEIGHT[here], f"{here} may not import {there}"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if room_of(path) == "index"], ids=named)
+def test_an_index_knows_its_documents_only_through_an_engine(path):
+    """The one place that names a kind of engine is where an index is created and opened."""
+    rooms = {".".join(name.split(".")[1:3]) for name in imported(path) if name.startswith("incdsi.")}
+    assert not {room for room in rooms if room.split(".")[0] in ("store", "lexical")}
+    assert "engine.local" not in rooms or path.name == "index.py"
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -8,8 +8,8 @@ from benchmarks.index.adding import fill
 from benchmarks.index.run import MODES, Ranks, Result, Run, say
 from benchmarks.real import RealData
 from incdsi import Index
+from incdsi.index.quality import Probe, ranks_by_weight
 from incdsi.info import Quality
-from incdsi.search import fuse
 from incdsi_lab.ranking import ranks_among
 
 
@@ -44,21 +44,18 @@ def _filled_ranks(run: Run, data: RealData, name: str, *, tuning: bool) -> tuple
 
 
 def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
-    """The right document's rank for each test question by mode; as `search` scores, but questions together."""
-    live, weight = index._session.live, index._session.settings.lexical_weight
-    slots = np.flatnonzero(live.rows.alive)
-    place = {id: number for number, id in enumerate(index._store.ids(live.store_rows(slots).tolist()))}
-    right = np.array([place[data.documents[owner].id] for owner in data.test.owners])
-    vectors, everything = live.rows.vectors(slots), np.ones(len(slots), dtype=bool)
-    ranks = {mode: np.empty(len(right), dtype=np.intp) for mode in MODES}
-    for start in range(0, len(right), 256):
-        learned = data.test.embeddings[start : start + 256] @ vectors.T
-        for number, scores in enumerate(learned, start=start):
-            lexical = live.lexical.scores(data.test.texts[number], len(live.rows.alive))[slots]
-            ways = (scores, lexical, fuse(scores, lexical, everything, weight))
-            for mode, way in zip(MODES, ways, strict=True):
-                ranks[mode][number] = np.count_nonzero(way >= way[right[number]])
-    return ranks
+    """The right document's rank for each test question by mode, as far as it counts."""
+    engine, asked = index._engine, zip(data.test.texts, data.test.embeddings, data.test.owners, strict=True)
+    rows = {record.document.id: record.row for record in engine.records()}
+    probes = [
+        Probe(text=text, embedding=embedding, row=rows[data.documents[owner].id], dense=0.0)
+        for text, embedding, owner in asked
+    ]
+    view = engine.view()
+    ranks = ranks_by_weight(
+        view, probes, [{"learned": 0.0, "lexical": 1.0}.get(mode, view.settings.lexical_weight) for mode in MODES]
+    )
+    return dict(zip(MODES, ranks, strict=True))
 
 
 def _compared(ranks: dict[str, Ranks], pairs: list[tuple[str, str]]) -> Result:

@@ -14,13 +14,25 @@ class Nearest:
     """The preserve rows nearest to violation at a vector v.
 
     A row that is not listed stays below its ceiling at every vector within `radius` of v; a negative
-    radius proves nothing. `indices` (m,), `rows` (m, h) and `ceilings` (m,) are as stored, not screened.
+    radius proves nothing. `indices` (m,) tell rows apart, `owners` (m,) are the documents they belong to; `rows`
+    (m, h) and `ceilings` (m,) are as stored, not screened.
     """
 
     indices: NDArray[np.intp]
+    owners: NDArray[np.integer[Any]]
     rows: NDArray[np.floating[Any]]
     ceilings: NDArray[np.float64]
     radius: float
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def at(self, places: NDArray[np.intp]) -> Nearest:
+        """Those in these places of the list; it proves nothing about others."""
+        rows, ceilings = self.rows[places], self.ceilings[places]
+        return Nearest(
+            indices=self.indices[places], owners=self.owners[places], rows=rows, ceilings=ceilings, radius=-np.inf
+        )
 
 
 class PreserveRows(Protocol):

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
+from incdsi.engine.local import Live
+from incdsi.engine.settings import Method, Settings
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Draft
-from incdsi.index.live import Live, preserve_mean, preserve_won
 from incdsi.index.placement import BATCH, place
-from incdsi.index.settings import Method, Settings
 from incdsi.progress import Progress, Stopwatch
+from incdsi.records import Record, StoredQuery
 from incdsi.rows import LocalRows
 from incdsi.solver import Problem
 from incdsi.solver.active_set import NO_RIVAL
-from incdsi.store import Record, StoredQuery
 from incdsi.text.queries import represent
 from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.embedded import Embedded, grouped
@@ -105,7 +105,7 @@ class State:
     @cached_property
     def live(self) -> Live:
         """The same documents as an open index holds them, without their words; not to be changed."""
-        live = Live(self.vectors.shape[1], preserve_mean if self.form == "paper" else preserve_won)
+        live = Live(_settings(self))
         queries = [_unworded(some, preserved=True) for some in grouped(self.rows, self.owners, len(self))]
         live.put(
             [
@@ -186,25 +186,24 @@ class _Ours:
     def __init__(self, state: State, how: Hyperparameters) -> None:
         if state.form == "paper":
             how = replace(how, anchor_scale=0.0)
-        self._settings = Settings(
-            fingerprint="", dimension=state.vectors.shape[1], model=None, method=state.form, hyperparameters=how
-        )
+        self._settings = replace(_settings(state), hyperparameters=how)
         self._vectors = [state.vectors]
-        self._live = state.live.compacted()
+        self._live = state.live.bench()
 
     def add(self, newcomers: Newcomers, watch: Stopwatch) -> None:
         drafts = [
-            Draft(document=NAMELESS, embedding=text, queries=_unworded(queries))
-            for text, queries in zip(newcomers.texts, newcomers.queries, strict=True)
+            Draft(document=NAMELESS, embedding=text, queries=_unworded(queries), row=row)
+            for row, (text, queries) in enumerate(
+                zip(newcomers.texts, newcomers.queries, strict=True), start=len(self._live) + 1
+            )
         ]
-        placed = place(self._live, drafts, self._settings, watch=watch)
+        records = [one.record for one in place(self._live, drafts, self._settings, watch=watch)]
         with watch.step("append"):
-            records = [replace(one.record, row=row) for row, one in enumerate(placed, start=len(self._live) + 1)]
             self._live.put(records)
         self._vectors.append(np.stack([record.vector for record in records]))
 
     def state(self) -> State:
-        owners, rows, own_scores = self._live.rows.preserve_arrays()
+        owners, rows, own_scores = self._live.vectors.preserve_arrays()
         vectors = np.concatenate(self._vectors)
         return State(form=self._settings.method, vectors=vectors, owners=owners, rows=rows, own_scores=own_scores)
 
@@ -264,6 +263,10 @@ class _Theirs:
         self._owners[self._count : end] = self._documents
         self._vectors[self._documents] = vector
         self._documents, self._count = self._documents + 1, end
+
+
+def _settings(state: State) -> Settings:
+    return Settings(fingerprint="", dimension=state.vectors.shape[1], model=None, method=state.form)
 
 
 def _constraints(

@@ -17,9 +17,9 @@ from typing import Literal
 
 import numpy as np
 
+from incdsi.engine.settings import Method
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import SAFE, Hyperparameters, Margins, Weights
-from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.baselines.protocol import Questions, moved_to
 from incdsi_lab.embedded import Embedded

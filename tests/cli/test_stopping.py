@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from incdsi.cli import changing, looking
+from incdsi.engine.local import LocalEngine
 from incdsi.index import Index, tuning
-from incdsi.index.session import Session
 from incdsi.index.writer import Writer
 from incdsi.store import Store, upkeep
 from tests.cli.conftest import Run, write
@@ -83,7 +83,7 @@ def test_tune_stopped_before_and_after_its_commit_says_which(run: Run, encoder: 
     ctrl_c(tuning, "retuned")
     assert run("tune", code=130).stderr == "stopped; the index is as it was\n"
     assert json.loads(run("info", "--json").stdout)["last_tuning"] is None
-    ctrl_c(Session, "_refresh_base")
+    ctrl_c(LocalEngine, "_refresh_base")
     assert run("tune", code=130).stderr == "stopped; the index is tuned\n"
     assert json.loads(run("info", "--json").stdout)["last_tuning"] is not None
 

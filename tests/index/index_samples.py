@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.index import Index
 from incdsi.progress import Progress
-from incdsi.store import Record, Store
+from incdsi.records import Record
+from incdsi.store import Store
 
 MODES = ("learned", "lexical", "fused")
 WORDS = """river mountain boots waterproof hiking tent stove rope lamp map compass bottle jacket glove snow
@@ -100,7 +101,7 @@ def vectors(index: Index) -> dict[str, bytes]:
 
 
 def path_of(index: Index) -> Path:
-    return index._store.path
+    return index._engine.store.path
 
 
 def ids(index: Index, text: str, k: int = 10, **options: Any) -> list[str]:

@@ -30,7 +30,7 @@ def long_document(number: int) -> Document:
 def test_a_full_disk_refuses_the_change_and_keeps_all_the_others(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 1)
+    monkeypatch.setattr("incdsi.engine.local.engine.BASE_EVERY", 1)
     added = 0
     with Index.create(small_disk / "shop", TOY) as index:
         with pytest.raises(DiskFull, match="free some space"):  # noqa: PT012

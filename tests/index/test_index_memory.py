@@ -15,7 +15,7 @@ from incdsi.index import Index
 def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
     index.add_many(docs(10))
     found = answers(index)
-    with Index.open(index._store.path, TOY) as reader:
+    with Index.open(index._engine.store.path, TOY) as reader:
         most = 0
         for round_ in range(6):
             batch = [doc(f"x{round_}-{number}", passing=True) for number in range(200)]
@@ -26,13 +26,13 @@ def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
             index.teach(f"lesson {round_}", "d3")
             reader.search("boots")
             for one in (index, reader):
-                most = max(most, len(one._session.live.rows.alive))
-                assert len(one._session.live) == 10
+                most = max(most, len(one._engine.live.vectors.alive))
+                assert len(one._engine.live) == 10
         assert most <= 2 * 210 + 1024 + 210
         assert answers(reader) == answers(index)
         assert {entry[2] for entry in answers(index)} == {entry[2] for entry in found}
-        preserve = len(index._session.live.rows.under(0.0))
-        assert preserve <= 2 * sum(len(index._store.get(f"d{n}").queries) for n in range(10)) + 1
+        preserve = len(index._engine.live.vectors.under(0.0))
+        assert preserve <= 2 * sum(len(index._engine.store.get(f"d{n}").queries) for n in range(10)) + 1
 
 
 def resident() -> int:

@@ -14,9 +14,9 @@ from fault_injection import Trial
 from index_samples import answers, docs
 from powerloss_survival import State, recorded
 
+from incdsi.engine.local import LocalEngine, models
 from incdsi.errors import ModelNotFound
-from incdsi.index import Index, models
-from incdsi.index.session import Session
+from incdsi.index import Index
 from incdsi.store import Store
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the models are exported with torch")
@@ -137,7 +137,7 @@ def test_killed_beside_the_swap_nothing_is_lost_and_the_next_writer_tidies(
     with Index.create(tmp_path / "shop", old) as index:
         index.add_many(docs(5))
         with monkeypatch.context() as patch:
-            patch.setattr(Session, "swap" if moment == "before" else "_remove_old_models", die)
+            patch.setattr(LocalEngine, "swap" if moment == "before" else "drop_old_encoders", die)
             with pytest.raises(KilledError):
                 index.adopt(new)
     assert kept(tmp_path / "shop") == sorted([name(old), name(new)])

@@ -119,7 +119,7 @@ def test_batches_beyond_a_portion_are_like_one_by_one(tmp_path: Path, size: int)
 
 
 def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from incdsi.index.live import Live
+    from incdsi.engine.local.live import Live
 
     arrays = Live.to_arrays
     with Index.create(tmp_path / "shop", TOY, generator=sentences) as index:
@@ -128,7 +128,7 @@ def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatc
             patch.setattr(
                 Live, "to_arrays", lambda self: {k: v for k, v in arrays(self).items() if not k.startswith("queries.")}
             )
-            index._session._refresh_base()
+            index._engine._refresh_base()
     with Index.open(tmp_path / "shop", TOY, generator=sentences) as index:
         assert index.search("map")
         index.add(said("b", ["the map", "rope"]))

@@ -21,7 +21,7 @@ OTHER = ToyEncoder(seed=1)
 
 @pytest.fixture(autouse=True)
 def always_a_base(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 1)
+    monkeypatch.setattr("incdsi.engine.local.engine.BASE_EVERY", 1)
 
 
 @pytest.fixture

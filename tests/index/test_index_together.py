@@ -15,9 +15,9 @@ from crash_harness import line, worker
 from index_samples import MODES, TOY, ToyEncoder, answers, asked, doc, docs, ids
 
 from incdsi.documents import Document
+from incdsi.engine.local import Live
 from incdsi.errors import IndexLocked
 from incdsi.index import Index
-from incdsi.index.snapshot import Snapshot
 
 Reopen = Callable[..., Index]
 WORKER = Path(__file__).with_name("index_worker.py")
@@ -230,11 +230,11 @@ def test_a_document_deleted_while_it_is_found_makes_room_for_the_next(
 ) -> None:
     index.add_many(docs(8))
     expected = [id for id in ids(index, "waterproof boots", 8) if id not in ("d2", "d3")]
-    live = index._session.live
-    with index._store.transaction() as tx:  # the moment between commit and disappearance
+    live = index._engine.live
+    with index._engine.store.transaction() as tx:  # the moment between commit and disappearance
         tx.delete("d2")
         tx.delete("d3")
-    assert index._session.live is live
+    assert index._engine.live is live
     for k in (1, 3, 8):
         assert ids(index, "waterproof boots", k) == expected[:k]
     assert [hit.rank for hit in index.search("waterproof boots", 8)] == list(range(1, 7))
@@ -284,7 +284,7 @@ def test_a_reader_that_fails_while_catching_up_begins_again(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(reader._session.live.rows, "append_many", no_memory)
+        patched.setattr(reader._engine.live.vectors, "append_many", no_memory)
         with pytest.raises(MemoryError):
             reader.search("boots")
     assert answers(reader) == answers(index)
@@ -317,16 +317,16 @@ def test_searches_go_on_while_the_first_change_reads_everything(
     with Index.create(tmp_path / "shop", TOY) as index:
         index.add_many(docs(5))
     reading, go_on = threading.Event(), threading.Event()
-    load = Snapshot.load
+    load = Live.load
 
-    def slowly(*arguments: Any, **options: Any) -> Snapshot:
+    def slowly(*arguments: Any, **options: Any) -> Live:
         if options["writer"]:
             reading.set()
             assert go_on.wait(60)
         return load(*arguments, **options)
 
     with Index.open(tmp_path / "shop", TOY) as index:
-        monkeypatch.setattr(Snapshot, "load", slowly)
+        monkeypatch.setattr(Live, "load", slowly)
         change = threading.Thread(target=index.add, args=(docs(1, start=9)[0],))
         change.start()
         assert reading.wait(60)

@@ -13,14 +13,15 @@ import pytest
 from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs, ids, record, stored, vectors
 
 from incdsi.documents import Addition, Document
+from incdsi.engine.local import LocalEngine, models
+from incdsi.engine.local.live import Live
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
-from incdsi.index import Index, models
+from incdsi.index import Index
 from incdsi.index.draft import _held_out
-from incdsi.index.live import Live
-from incdsi.index.session import Session
 from incdsi.index.tuning import Tuner
-from incdsi.store import Record, Store
+from incdsi.records import Record
+from incdsi.store import Store
 
 Reopen = Callable[..., Index]
 
@@ -167,7 +168,7 @@ def test_held_out_queries_are_chosen_by_hash_and_never_preserved(index: Index, t
         for document in batch:
             for query in record(index, document.id).queries:
                 assert not (query.held_out and (query.preserved or query.generated or query.taught))
-    rows = index._session.live.rows.preserve_arrays()[1]
+    rows = index._engine.live.vectors.preserve_arrays()[1]
     for document in batch:
         for query in record(index, document.id).queries:
             if query.held_out:
@@ -277,7 +278,9 @@ def tuning_adds(index: Index) -> list[Addition]:
     return index.add_many(batch, asked_for(batch, 4))
 
 
-@pytest.mark.parametrize("failing", ["incdsi.index.tuning.reached", "incdsi.index.session.Session._refresh_base"])
+@pytest.mark.parametrize(
+    "failing", ["incdsi.index.tuning.reached", "incdsi.engine.local.engine.LocalEngine._refresh_base"]
+)
 @pytest.mark.parametrize("error", [RuntimeError, InvalidInput])
 def test_an_add_succeeds_whatever_the_tuning_after_it_meets(
     index: Index,
@@ -359,7 +362,7 @@ def test_delete_resolves_after_tuning_too(index: Index) -> None:
     filled(index, 25, 4)
     index.add(Document(id="twin", text=doc("d7").text), asked("d7"))
     index.tune()
-    with Store.open(index._store.path, writer=False) as store:
+    with Store.open(index._engine.store.path, writer=False) as store:
         row = store.row_of("d7")
         assert store.row_of("twin") in store.constrained_by(row)
 
@@ -370,7 +373,7 @@ def test_delete_resolves_after_tuning_too(index: Index) -> None:
 def test_opening_with_and_without_a_base_is_the_same(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 10)
+    monkeypatch.setattr("incdsi.engine.local.engine.BASE_EVERY", 10)
     filled(index, 30)
     index.delete("d4")
     index.update(doc("d6", 1))
@@ -394,7 +397,7 @@ def test_opening_with_and_without_a_base_is_the_same(
 def test_closing_leaves_a_base_only_after_many_changes_by_a_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.index.session.BASE_EVERY", 10)
+    monkeypatch.setattr("incdsi.engine.local.engine.BASE_EVERY", 10)
     with Index.create(tmp_path / "shop", TOY) as index:
         index.add_many(docs(9))
     assert bases(tmp_path / "shop") == []
@@ -508,38 +511,38 @@ def come_and_go(live: Live, count: int) -> None:
 
 def test_slots_that_are_empty_are_taken_back_without_a_trace(index: Index) -> None:
     filled(index, 20)
-    found, live = answers(index), index._session.live
+    found, live = answers(index), index._engine.live
     come_and_go(live, 1300)
     assert live.wasteful
     assert answers(index) == found
     index.add(doc("x"), asked("x"))
-    assert index._session.live is not live
-    assert len(index._session.live.rows.alive) == 21
+    assert index._engine.live is not live
+    assert len(index._engine.live.vectors.alive) == 21
     index.delete("x")
     assert answers(index) == found
-    index._session.serve(live=index._session.live.compacted())
+    index._engine.live = index._engine.live.bench()
     assert answers(index) == found
 
 
 def test_taking_slots_back_moves_documents_without_changing_a_bit(index: Index) -> None:
     filled(index, 20)
     for number in range(0, 20, 3):
-        come_and_go(index._session.live, 7)
+        come_and_go(index._engine.live, 7)
         index.update(doc(f"d{number}", 1))
-    found, own = answers(index), index._session.live.rows.preserve_arrays()[2]
-    index._session.serve(live=index._session.live.compacted())
+    found, own = answers(index), index._engine.live.vectors.preserve_arrays()[2]
+    index._engine.live = index._engine.live.bench()
     assert answers(index) == found
-    assert len(index._session.live.rows.alive) == 20
-    assert sorted(index._session.live.rows.preserve_arrays()[2]) == sorted(own)
+    assert len(index._engine.live.vectors.alive) == 20
+    assert sorted(index._engine.live.vectors.preserve_arrays()[2]) == sorted(own)
 
 
 def test_a_reader_takes_empty_slots_back_as_well(index: Index, tmp_path: Path, reopen: Reopen) -> None:
     filled(index, 5)
     reader = reopen(tmp_path / "shop")
-    come_and_go(reader._session.live, 1300)
+    come_and_go(reader._engine.live, 1300)
     index.add(doc("x"))
     assert answers(reader) == answers(index)
-    assert len(reader._session.live.rows.alive) < 30
+    assert len(reader._engine.live.vectors.alive) < 30
 
 
 @pytest.mark.parametrize("questions", [0, 2])
@@ -607,12 +610,12 @@ def test_what_was_committed_before_an_interruption_is_shown(
     }
     with monkeypatch.context() as patch:
         if verb == "tune":
-            patch.setattr(Session, "_refresh_base", interrupt)
+            patch.setattr(LocalEngine, "_refresh_base", interrupt)
         else:
             patch.setattr(Live, "put", interrupt)
             patch.setattr(Live, "remove", interrupt)
-            recover = Session.recover
-            patch.setattr(Session, "recover", lambda self: (patch.undo(), recover(self))[1])
+            recover = LocalEngine.recover
+            patch.setattr(LocalEngine, "recover", lambda self: (patch.undo(), recover(self))[1])
         with pytest.raises(KeyboardInterrupt):
             verbs[verb]()
     assert answers(index) == answers(reopen(tmp_path / "shop"))

@@ -40,9 +40,9 @@ from incdsi.errors import (
 )
 from incdsi.index import Index
 from incdsi.progress import Progress
+from incdsi.records import Answer, Record
 from incdsi.rows.table import Growing
-from incdsi.store import Record, Store
-from incdsi.store.answers import Answer
+from incdsi.store import Store
 from incdsi.store.transaction import Transaction
 
 Reopen = Callable[..., Index]
@@ -290,7 +290,7 @@ def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, tmp_pat
     assert len(index) == len(ids(index, "boots", 100)) == 4
     index.receipts.amend("key", Answer(b"asked", 201, b"better", 3))
     assert reopen(tmp_path / "shop").receipts.find("key") == Answer(b"asked", 201, b"better", 3)
-    assert index._store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
+    assert index._engine.store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
     index.compact()
     assert index.receipts.find("key") is None
 
@@ -458,7 +458,7 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.add_many(batch, asked_for(batch))
     index.add(Document(id="twin", text=text_of("d7")), asked("d7"))
     links, sequences = {}, {}
-    with Store.open(index._store.path, writer=False) as store:
+    with Store.open(index._engine.store.path, writer=False) as store:
         row = store.row_of("d7")
         for found in store.changes(0).upserts:
             links[found.document.id] = found.constrained_by
@@ -470,7 +470,7 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.delete("d7", resolve=True)
     after = vectors(index)
     assert {id: after[id] for id in untouched} == untouched
-    with Store.open(index._store.path, writer=False) as store:
+    with Store.open(index._engine.store.path, writer=False) as store:
         changed = {f.document.id for f in store.changes(0).upserts if f.sequence != sequences[f.document.id]}
         assert changed == shaped
         assert store.constrained_by(row) == ()
@@ -690,25 +690,23 @@ def test_by_words_alone_only_documents_that_share_one_are_found(index: Index) ->
     assert index.search("zebra crossing", mode="lexical") == []
     assert len(index.search("zebra crossing", 30)) == 30
     for weight, found in ((0.95, 30), (1.0, len(sharing))):
-        with index._session.changing(None):
+        with index._engine.changing(None):
             index._session.save(replace(index._session.settings, lexical_weight=weight))
         assert len(index.search("zebra river", 30)) == found
     assert ids(index, "zebra river", 30) == ids(index, "zebra river", 30, mode="lexical")
     assert index.search("zebra crossing") == []
 
 
-def test_ties_go_to_the_one_that_changed_first(tmp_path: Path, reopen: Reopen) -> None:
+def test_ties_go_to_the_one_that_was_added_first(tmp_path: Path, reopen: Reopen) -> None:
     same = [Document(id=id, text="the very same words") for id in "cab"]
     with Index.create(tmp_path / "shop", TOY, generator=lambda document: []) as index:
         index.add_many(same)
         for mode in MODES:
             assert ids(index, "same words", mode=mode) == ["c", "a", "b"]
         index.update(same[0])
-        for mode in MODES:
-            assert ids(index, "same words", mode=mode) == ["a", "b", "c"]
         again = reopen(tmp_path / "shop")
         for mode in MODES:
-            assert ids(again, "same words", mode=mode) == ["a", "b", "c"]
+            assert ids(index, "same words", mode=mode) == ids(again, "same words", mode=mode) == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", None, 3])
@@ -828,7 +826,7 @@ def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measure
         assert not any(query.held_out for query in queries)
         info = index.info()
         assert (info.quality, info.held_out_queries, info.queries) == ({}, 0, len(queries))
-        with pytest.raises(InvalidInput, match="expected held-out queries to tune by"):
+        with pytest.raises(InvalidInput, match="nothing to tune by"):
             index.tune()
         index.adopt(ToyEncoder(dimension=4))
         again = [query for document in batch for query in record(index, document.id).queries]
@@ -841,7 +839,7 @@ def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Pa
         index.add(doc("a"), ["dry feet", "how deep"])
         old = record(index, "a")
         marked = tuple(replace(query, held_out=query.text == "how deep") for query in old.queries)
-        with index._session.changing(None), index._store.transaction() as tx:
+        with index._engine.changing(None), index._engine.store.transaction() as tx:
             tx.replace("a", replace(old, queries=marked))
         assert (index.info().quality, index.info().held_out_queries) == ({}, 0)
 

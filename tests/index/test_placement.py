@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from incdsi.documents import Document
+from incdsi.engine.local import Live
+from incdsi.engine.settings import Settings
 from incdsi.index.draft import Draft
-from incdsi.index.live import Live, preserve_won
 from incdsi.index.placement import MOST_PRESERVED, place
-from incdsi.index.settings import Settings
-from incdsi.store import StoredQuery
+from incdsi.records import StoredQuery
 
 H = 16
 SETTINGS = Settings(fingerprint="", dimension=H, model=None)
@@ -31,31 +29,35 @@ def asked(rng: np.random.Generator, about: np.ndarray, count: int, taught: int =
     )
 
 
+def draft(row: int, embedding: np.ndarray, queries: tuple[StoredQuery, ...]) -> Draft:
+    return Draft(document=Document(id=f"d{row}", text="text"), embedding=embedding, queries=queries, row=row)
+
+
 @pytest.fixture
 def drafts() -> list[Draft]:
     rng = np.random.default_rng(0)
     centres = unit(rng, 2)
     return [
-        Draft(document=Document(id="a", text="a"), embedding=centres[0], queries=asked(rng, centres[0], 3)),
-        Draft(document=Document(id="b", text="b"), embedding=centres[1], queries=asked(rng, centres[1], 100, taught=2)),
+        draft(1, centres[0], asked(rng, centres[0], 3)),
+        draft(2, centres[1], asked(rng, centres[1], 100, taught=2)),
     ]
 
 
 def test_of_very_many_queries_the_hardest_won_and_all_taught_are_preserved(drafts):
-    _, crowded = place(Live(H, preserve_won), drafts, SETTINGS)
+    _, crowded = place(Live(SETTINGS), drafts, SETTINGS)
     queries = crowded.record.queries
     kept = [query for query in queries if query.preserved]
     taught = [query for query in queries if query.taught]
     assert MOST_PRESERVED <= len(kept) <= MOST_PRESERVED + len(taught) < len(queries)
     assert all(query.preserved for query in taught)
-    rival = place(Live(H, preserve_won), drafts[:1], SETTINGS)[0].record.vector
+    rival = place(Live(SETTINGS), drafts[:1], SETTINGS)[0].record.vector
     leads = {query.text: query.own_score - float(query.embedding @ rival) for query in queries}
     easiest_kept = max(leads[query.text] for query in kept if not query.taught)
     assert all(leads[query.text] >= easiest_kept for query in queries if not query.preserved)
 
 
 def test_a_document_with_few_queries_preserves_all_it_wins(drafts):
-    few, _ = place(Live(H, preserve_won), drafts, SETTINGS)
+    few, _ = place(Live(SETTINGS), drafts, SETTINGS)
     assert all(query.preserved for query in few.record.queries)
 
 
@@ -63,13 +65,10 @@ def test_those_after_it_in_a_batch_meet_only_the_queries_it_will_preserve():
     """Placed together or one by one: the same vectors, also behind a document with very many queries."""
     rng = np.random.default_rng(1)
     centre = unit(rng, 1)[0]
-    drafts = [
-        Draft(document=Document(id=id, text=id), embedding=centre, queries=asked(rng, centre, count))
-        for id, count in (("crowded", 150), ("beside it", 3))
-    ]
-    _, together = place(Live(H, preserve_won), drafts, SETTINGS)
-    live = Live(H, preserve_won)
-    for row, draft in enumerate(drafts, start=1):
-        (alone,) = place(live, [draft], SETTINGS)
-        live.put([replace(alone.record, row=row)])
+    drafts = [draft(row, centre, asked(rng, centre, count)) for row, count in ((1, 150), (2, 3))]
+    _, together = place(Live(SETTINGS), drafts, SETTINGS)
+    live = Live(SETTINGS)
+    for one in drafts:
+        (alone,) = place(live, [one], SETTINGS)
+        live.put([alone.record])
     assert together.record.vector == pytest.approx(alone.record.vector, abs=1e-5)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from incdsi.engine.settings import Method
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.index.placement import MOST_PRESERVED
-from incdsi.index.settings import Method
 from incdsi.solver import Problem, solve
 from incdsi_lab.ranking import Standing, ranks_among
 from incdsi_lab.streams import Newcomers, State, add_all

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
+from incdsi.engine.settings import Method
 from incdsi.errors import InvalidFile, InvalidInput, MissingExtra
 from incdsi.hyperparameters import SAFE
-from incdsi.index.settings import Method
 from incdsi_lab.baselines.protocol import Questions
 from incdsi_lab.collection import Collection, Judged
 from incdsi_lab.embedded import Embedded

@@ -119,8 +119,8 @@ def test_nearest_leaves_out_the_rows_of_the_one_that_asks_and_of_the_removed():
     rows, _, _ = filled(20, 4)
     rows.remove_many([3])
     near = rows.under(0.0, without=7).nearest(100 * np.ones((1, 4)), 64)[0]
-    violated = near.indices[near.rows @ (100 * np.ones(4)) > near.ceilings]
-    assert not set(rows.owners(violated).tolist()) & {-1, 3, 7}
+    violated = near.rows @ (100 * np.ones(4)) > near.ceilings
+    assert not set(near.owners[violated].tolist()) & {-1, 3, 7}
 
 
 def test_a_row_of_zeros_constrains_nobody():
@@ -135,7 +135,7 @@ def test_removed_preserve_rows_give_their_memory_back():
         rows.remove_many([slot])
     assert len(rows.under(0.0)) < 120
     kept = rows.under(0.0).nearest(100 * np.ones((1, 4)), 500)[0]
-    alive = {int(o) for o in rows.owners(kept.indices[np.isfinite(kept.ceilings)])}
+    alive = set(kept.owners[np.isfinite(kept.ceilings)].tolist())
     assert alive == set(range(80, 100))
 
 
@@ -192,7 +192,7 @@ def test_replace_moves_a_document_to_a_new_slot_with_new_rows():
     assert slot in rows
     assert len(rows) == 5
     assert rows.scores(np.ones(4)).best(1)[0].tolist() == [slot]
-    assert (rows.owners(np.flatnonzero(np.isfinite(rows.under(0.0)._ceilings))) != 2).all()
+    assert 2 not in rows.under(0.0).nearest(np.ones((1, 4)), 500)[0].owners
 
 
 def test_scores_cover_every_slot_and_hide_the_removed():

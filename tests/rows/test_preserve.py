@@ -38,12 +38,12 @@ def test_removing_the_oldest_documents_makes_no_pass_look_at_everything(
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
     assert len(near.indices) <= 100
     assert max(seen) < 1000  # of some 6,000 to 12,000
-    assert not set(rows.owners(near.indices)) & set(range(removed))
+    assert not set(near.owners.tolist()) & set(range(removed))
 
 
 def test_removed_rows_are_never_near(rows: LocalRows) -> None:
     for slot in range(3, DOCUMENTS):
         rows.remove_many([slot])
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
-    assert set(rows.owners(near.indices)) == {0, 1, 2}
+    assert set(near.owners.tolist()) == {0, 1, 2}
     assert near.radius == np.inf

@@ -21,9 +21,9 @@ from incdsi.documents import Addition, Document
 from incdsi.errors import DiskFull, DuplicateDocument, Overloaded
 from incdsi.index import Index
 from incdsi.index.receipts import Receipts
+from incdsi.records import Record
 from incdsi.server.answers import Reply, Ticket
 from incdsi.server.writes import Add, Done, Kept, Write, WriteQueue
-from incdsi.store import Record
 from incdsi.store.transaction import Transaction
 from tests.index.index_samples import TOY
 from tests.server.conftest import Start

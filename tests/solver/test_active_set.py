@@ -185,11 +185,11 @@ def test_a_placement_names_its_rivals_and_the_queries_it_won():
     rows.append_many([[5.0, 0.0]], [[[1.0, 0.0]]])
     queries = np.array([[1.0, 0.0], [0.0, 1.0]])
     batch = [
-        Newcomer(queries[1:], rows.best(queries[1:])[0], np.zeros(2)),
-        Newcomer(queries, rows.best(queries)[0], np.zeros(2)),
+        Newcomer(queries[1:], rows.best(queries[1:])[0], np.zeros(2), owner=7, rival_owners=np.array([5])),
+        Newcomer(queries, rows.best(queries)[0], np.zeros(2), owner=8, rival_owners=np.array([5, 5])),
     ]
     first, second = solve_many(batch, rows.under(1.0), margins=Margins(retrieve=1, preserve=1), weights=Weights())
-    assert second.rival_places.tolist() == [-1, 0]
+    assert second.rival_owners.tolist() == [5, 7]
     assert second.rivals[0] == pytest.approx(5.0)
     assert second.rivals[1] == pytest.approx(first.own_scores[0])
     assert second.preserved.tolist() == (second.own_scores > second.rivals).tolist()

@@ -95,5 +95,5 @@ def test_tiny_rows_too_near_to_tell_are_taken_in() -> None:
     row = np.full((1, 4), 1e-25, dtype=np.float32)
     vector = np.ones(4)
     just_above = np.array([float(row[0].astype(np.float64) @ vector) * (1 + 1e-8)])
-    ring = Ring(Nearest(indices=np.array([0]), rows=row, ceilings=just_above, radius=0.0))
-    assert len(ring.worst(vector, 1)[0]) == 1
+    ring = Ring(Nearest(indices=np.array([0]), owners=np.array([0]), rows=row, ceilings=just_above, radius=0.0))
+    assert len(ring.worst(vector, 1)) == 1

@@ -20,7 +20,8 @@ from crash_harness import discard, ended, fork_writers, say
 from store_samples import content, sample
 
 from incdsi.filters import parse
-from incdsi.store import Record, Store
+from incdsi.records import Record
+from incdsi.store import Store
 
 Change = list[Any]  # ["put", id, revision] or ["delete", id]
 IDS = [f"doc-{number}" for number in range(40)]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from incdsi.documents import Document
-from incdsi.store import Record, Store, StoredQuery
+from incdsi.records import Record, StoredQuery
+from incdsi.store import Store
 
 H = 8
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import apsw
 
+from incdsi.records import Answer
 from incdsi.store import Store, schema
-from incdsi.store.answers import Answer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "FORMAT.md").read_text()
 

@@ -11,8 +11,8 @@ from powerloss_survival import State, recorded
 from store_samples import sample
 
 from incdsi.errors import DuplicateDocument
+from incdsi.records import Answer
 from incdsi.store import Store, answers
-from incdsi.store.answers import Answer
 
 FIRST, BETTER = Answer(b"asked", 201, b"first", 1), Answer(b"asked", 201, b"better", 1)
 IDS = ("a", "b", "c", "d")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from store_samples import sample
 
 from incdsi.filters import matches, matches_everything, parse
-from incdsi.store import Record, Store
+from incdsi.records import Record
+from incdsi.store import Store
 
 FIELDS = st.sampled_from(["a", "b", "A", ""])
 NUMBERS = st.sampled_from(

@@ -17,7 +17,8 @@ from store_samples import contents, sample
 from incdsi.documents import Document
 from incdsi.errors import UnsupportedFormat
 from incdsi.filters import parse
-from incdsi.store import Record, Store, schema
+from incdsi.records import Record
+from incdsi.store import Store, schema
 from incdsi.store import store as store_module
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -15,8 +15,8 @@ from crash_worker import require_whole, revision_of
 from powerloss_survival import State, recorded
 from store_samples import files_with, sample
 
+from incdsi.records import Answer
 from incdsi.store import Store, connections
-from incdsi.store.answers import Answer
 
 SECRET = "deleted for good"
 Acknowledge = Callable[[], None]

@@ -9,7 +9,8 @@ from store_samples import content, contents, files_with, sample
 
 from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexLocked, IndexNotFound, InvalidInput
-from incdsi.store import Record, Store, StoredQuery
+from incdsi.records import Record, StoredQuery
+from incdsi.store import Store
 from incdsi.store import connections as connections_module
 
 SECRET = b"a secret nobody may keep"

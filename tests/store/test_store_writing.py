@@ -21,7 +21,8 @@ from incdsi.errors import (
     UnknownDocument,
 )
 from incdsi.filters import parse
-from incdsi.store import Record, Store, StoredQuery
+from incdsi.records import Record, StoredQuery
+from incdsi.store import Store
 
 
 def test_a_record_comes_back_equal_after_reopening(store: Store) -> None:

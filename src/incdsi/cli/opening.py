@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from incdsi.cli.progress import waiting
 
 if TYPE_CHECKING:
+    from incdsi.engine.settings import Settings
     from incdsi.index import Index
-    from incdsi.index.settings import Settings
 
 
 def is_there(path: Path) -> bool:
@@ -52,11 +52,11 @@ def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None) -> 
 
 def stored_settings(path: Path) -> Settings:
     """What the index remembers about itself, without opening its model."""
-    from incdsi.index import settings
+    from incdsi.engine.settings import KEY, Settings
     from incdsi.store import Store
 
     with Store.open(path, writer=False) as store:
-        return settings.stored_settings(store)
+        return Settings.from_json(store.setting(KEY))
 
 
 def size_of(folder: Path) -> int:

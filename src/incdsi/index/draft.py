@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from incdsi.documents import LONGEST_ID, Document, Taught, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
-from incdsi.index.owners import QueryOwners
+from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
-from incdsi.store import Record, StoredQuery
-from incdsi.store.codec import metadata_rows
+from incdsi.records import Record, StoredQuery
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.queries import distinct, fold
@@ -27,7 +26,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Draft:
-    """A document with its text's embedding (h,) and its queries, not yet placed; `row` when it was stored before."""
+    """A document with its text's embedding (h,) and its queries, not yet placed; `row` is or will be its own."""
 
     document: Document
     embedding: Floats
@@ -63,7 +62,7 @@ class _Text:
 class Drafter:
     """How documents are prepared: the encoder, a way to the query generator, and whether queries are held out.
 
-    No query is generated for a document that another has, one that is indexed, by `owners`, or one before it in the
+    No query is generated for a document that another has, one that is indexed (`elsewhere`), or one before it in the
     batch, unless others have them all. That depends on the order of the changes alone, not on what is added together
     (decision 0009).
     """
@@ -71,12 +70,12 @@ class Drafter:
     encoder: Encoder
     generator: Callable[[], Generator]
     hold_out: bool
-    owners: QueryOwners
+    elsewhere: Callable[[str, int], bool]
 
     def drafts(
-        self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], watch: Stopwatch
+        self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], first_row: int, watch: Stopwatch
     ) -> list[Draft]:
-        """New documents, each with its natural and generated queries."""
+        """New documents, each with its natural and generated queries, for the rows from the first on."""
         with watch.step("generate"):
             generated = generate_all(documents, self.generator())
             asked: list[list[_Text]] = []
@@ -86,7 +85,8 @@ class Drafter:
                 asked.append(self._asked(document, own, generated[document.id], before=before))
                 before |= {fold(one.text) for one in asked[-1]}
         with watch.step("encode"):
-            return self._encoded(documents, asked)
+            encoded = self._encoded(documents, asked)
+        return [replace(draft, row=row) for row, draft in enumerate(encoded, start=first_row)]
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
         """A stored document with another text: what people asked is kept, what was generated is made anew."""
@@ -151,7 +151,7 @@ class Drafter:
             held_out = _held_out(document.id, asked) if self.hold_out else ()
         known, apart = {fold(text) for text in natural}, set(held_out)
         unasked = [text for text in generated if fold(text) not in known]
-        own = [text for text in unasked if fold(text) not in before and not self.owners.elsewhere(text, row)]
+        own = [text for text in unasked if fold(text) not in before and not self.elsewhere(text, row)]
         return [
             *(_Text(text=text, held_out=text in apart) for text in asked),
             *(_Text(text=text, generated=True) for text in own or unasked),
@@ -201,7 +201,7 @@ def require_sound(documents: Sequence[Document], queries: Mapping[str, Sequence[
             raise InvalidDocument(f"{name}: its id has {len(document.id):,} characters; shorten it to {LONGEST_ID:,}")
         for text in (document.id, document.title, document.text, *document.metadata):
             utf8(text, name)
-        for _, kind, value in metadata_rows(document.metadata):
+        for kind, value in (one for values in document.metadata.values() for one in comparables(values)):
             if kind == "text":
                 utf8(str(value), name)
     for id, texts in queries.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,23 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Addition, Document, Hit
-from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.engine.local import LocalEngine, models
+from incdsi.engine.settings import Method, Settings
+from incdsi.errors import InvalidInput
 from incdsi.filters import Where
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index import models
 from incdsi.index.draft import asked_of, require_new, require_query, require_sound, taught_among
+from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
 from incdsi.index.info import info_of
 from incdsi.index.receipts import Receipts
 from incdsi.index.session import Session
-from incdsi.index.settings import DEFAULT_GENERATOR, GENERATOR, KEY, Method, Settings
-from incdsi.index.snapshot import opened_encoder
 from incdsi.index.stage_one import Training, check_training, stage_one, taken_over
 from incdsi.index.tuning import Tuner, last_tuning
 from incdsi.index.writer import Writer
 from incdsi.info import Info, Tuning
 from incdsi.progress import Progress, Stopwatch
 from incdsi.search_index import SearchIndex
-from incdsi.store import Store
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
 
@@ -45,14 +43,13 @@ class Index:
     ...     index.search("boots for a river")[0].document_id
     """
 
-    def __init__(self, store: Store, encoder: Encoder, generator: Generator | None = None) -> None:
-        self._session = Session(store, encoder)
+    def __init__(
+        self, engine: LocalEngine, encoder: Encoder | str | Path | None = None, generator: Generator | None = None
+    ) -> None:
+        self._engine = engine
+        self._session = Session(engine, encoder)
         self._writer = Writer(self._session, generator)
         self._tuner = Tuner(self._session)
-
-    @property
-    def _store(self) -> Store:
-        return self._session.store
 
     # Making and opening
 
@@ -77,8 +74,7 @@ class Index:
             hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
             tuning=tuning and method == "general",
         )
-        stored = {KEY: settings.to_json(), GENERATOR: described(generator or DEFAULT_GENERATOR)}
-        Store.create(path, stored, prepare=models.keeper(chosen)).close()
+        LocalEngine.create(path, settings, chosen, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
         return cls.open(Path(path), chosen, generator=generator)
 
     @classmethod
@@ -109,7 +105,7 @@ class Index:
         index = cls.create(path, chosen, generator=generator)
         try:
             if model is not None and train == "frozen":
-                with index._session.changing(None):
+                with index._engine.changing(None):
                     index._writer.take_over(taken_over(batch, asked, model))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
             else:
@@ -153,11 +149,11 @@ class Index:
         """
         if isinstance(path, str) and path.startswith(("http://", "https://")):
             return _remote(path, key, encoder, generator)
-        store = Store.open(path, writer=False)
+        engine = LocalEngine.open(path)
         try:
-            return cls(store, opened_encoder(store, encoder), generator)
+            return cls(engine, encoder, generator)
         except BaseException:
-            store.close()
+            engine.close()
             raise
 
     def close(self) -> None:
@@ -165,7 +161,7 @@ class Index:
 
         In a forked child nothing happens: they are the parent's.
         """
-        self._session.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -178,36 +174,36 @@ class Index:
     # Reading
 
     def __len__(self) -> int:
-        return len(self._session.current().live)
+        return len(self._engine.view())
 
     def __contains__(self, id: object) -> bool:
-        return id in self._store
+        return id in self._engine
 
     @property
     def version(self) -> int:
         """Counts every change; give it as `if_version` to refuse a lost update."""
-        return self._store.version
+        return self._engine.version
 
     def get(self, id: str) -> Document:
         """The document with that id; UnknownDocument when it is not there."""
-        return self._store.get(id).document
+        return self._engine.get(id).document
 
     def queries(self, id: str) -> list[str]:
         """What people asked for that document; those that were taught are `Taught`."""
-        return asked_of(self._store.get(id))
+        return asked_of(self._engine.get(id))
 
     def titles(self, ids: Sequence[str], longest: int) -> dict[str, str]:
         """The titles of those documents that are there, at most so many characters of each, without reading more."""
-        return self._store.titles(ids, longest)
+        return self._engine.titles(ids, longest)
 
     def documents(self) -> Iterator[Document]:
-        """All documents, as of now, in the order of their last change."""
+        """All documents, as of now, in the order they were added."""
         for document, _ in self.with_queries():
             yield document
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
         """The same, each with what people asked for it then."""
-        for record in self._store.changes(0).upserts:
+        for record in self._engine.records():
             yield record.document, asked_of(record)
 
     def search(
@@ -226,7 +222,7 @@ class Index:
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
-        return self._session.current().search(self._store, text, k, where, mode, watch or Stopwatch(), most_bytes)
+        return self._session.current().search(text, k, where, mode, watch or Stopwatch(), most_bytes)
 
     def search_many(
         self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
@@ -236,21 +232,16 @@ class Index:
 
     def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
         """All ids and their document vectors, (n, h), as of now."""
-        while True:
-            live = self._session.current().live
-            slots = np.flatnonzero(live.rows.alive)
-            with contextlib.suppress(UnknownDocument):  # one was deleted meanwhile
-                return self._store.ids(live.store_rows(slots).tolist()), live.rows.vectors(slots)
+        return self._engine.vectors()
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
-        records = list(self._store.changes(0).upserts)
-        return info_of(records, self._session.current().settings, self.last_tuning, self.version)
+        return info_of(self._engine, self.last_tuning)
 
     @property
     def last_tuning(self) -> Tuning | None:
         """What the index chose when it last tuned itself, and what that changed; None before the first time."""
-        return last_tuning(self._store)
+        return last_tuning(self._engine)
 
     @property
     def receipts(self) -> Receipts:
@@ -259,11 +250,11 @@ class Index:
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
-        return self._store.verify()
+        return self._engine.verify()
 
     def backup(self, target: Path | str, progress: Progress | None = None) -> None:
         """Copy the index as it is at one moment to a new folder, while reading and writing go on."""
-        self._store.backup(target, progress=progress)
+        self._engine.backup(target, progress=progress)
 
     # Writing
 
@@ -288,8 +279,8 @@ class Index:
         on with another total, and `last_tuning` says what it chose.
         """
         batch, asked = list(documents), dict(queries or {})
-        with self._session.changing(if_version):
-            require_new(batch, asked, (document.id for document in batch if document.id in self._store))
+        with self._engine.changing(if_version):
+            require_new(batch, asked, (document.id for document in batch if document.id in self._engine))
             additions = self._writer.add(batch, asked, whole=whole, progress=progress)
             self._tuner.tune_if_due(progress)
         return additions
@@ -297,20 +288,20 @@ class Index:
     def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
         require_sound([document], {document.id: queries})
-        with self._session.changing(if_version):
+        with self._engine.changing(if_version):
             return self._writer.update(document, queries)
 
     def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Update the document if it is there, add it if not."""
-        with self._session.changing(if_version):
-            change = self.update if document.id in self._store else self.add
+        with self._engine.changing(if_version):
+            change = self.update if document.id in self._engine else self.add
             return change(document, queries)
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """From now on this query should find that document; no other document's vector changes."""
         require_query(query)
         require_sound([], {id: [query]})
-        with self._session.changing(if_version):
+        with self._engine.changing(if_version):
             return self._writer.teach(" ".join(query.split()), id)
 
     def attach(
@@ -327,7 +318,7 @@ class Index:
         """
         asked = dict(queries)
         require_sound([], asked)
-        with self._session.changing(if_version):
+        with self._engine.changing(if_version):
             additions = self._writer.attach(asked, progress)
             self._tuner.tune_if_due(progress)
         return additions
@@ -349,23 +340,23 @@ class Index:
         """
         if (id is None) == (where is None):
             raise InvalidInput("delete takes either an id or a filter")
-        with self._session.changing(if_version):
+        with self._engine.changing(if_version):
             ids = self._writer.matching(where) if where is not None else _listed(id)
             return self._writer.delete(ids, resolve=resolve, progress=progress)
 
     def resolve(self, progress: Progress | None = None) -> int:
         """Place again whatever was placed beside a document deleted since; how many. Each is kept as it is placed."""
-        with self._session.changing(None):
+        with self._engine.changing(None):
             return self._writer.resolve(progress)
 
     def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
-        with self._session.changing(None):
+        with self._engine.changing(None):
             return self._tuner.tune(progress)
 
     def set_tuning(self, on: bool) -> None:
         """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
-        with self._session.changing(None):
+        with self._engine.changing(None):
             if on and self._session.settings.method == "paper":
                 raise InvalidInput("expected an index of the general form to tune itself, found one of the paper's")
             if on != self._session.settings.tuning:
@@ -376,13 +367,13 @@ class Index:
 
         The old one's files go when nobody reads by it any more: now, or when the index is next changed.
         """
-        with self._session.changing(None):
+        with self._engine.changing(None):
             self._session.adopt(encoder, progress)
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
-        with self._session.changing(None):
-            self._session.compact()
+        with self._engine.changing(None):
+            self._engine.compact()
 
 
 def _remote(url: str, key: str | None, *given: object) -> SearchIndex:

@@ -1,26 +1,33 @@
-"""What there is to know about an index, from its records."""
+"""What there is to know about an index."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 
-from incdsi.index.quality import quality
-from incdsi.index.settings import Settings
+from incdsi.engine.protocol import Engine
+from incdsi.index.quality import probes, quality
 from incdsi.info import Info, Tuning
-from incdsi.store import Record
 
 
-def info_of(records: Sequence[Record], settings: Settings, last_tuning: Tuning | None, version: int) -> Info:
-    """Counts, settings and quality of an index that holds these records."""
-    queries = [query for record in records for query in record.queries]
+def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
+    """Reads every document, one after another."""
+    view, version = engine.view(), engine.version
+    settings, counts = view.settings, Counter[str]()
     general = settings.method == "general"
+    for record in engine.records():
+        counts["documents"] += 1
+        for query in record.queries:
+            counts.update(name for name in ("generated", "held_out", "preserved") if getattr(query, name))
+        counts["queries"] += len(record.queries)
+    # The paper's form holds nothing out: what older versions marked so in its indexes was given up.
+    asked = list(probes(engine.records(), counts["held_out"])) if general else []
     return Info(
-        documents=len(records),
-        queries=len(queries),
-        generated_queries=sum(query.generated for query in queries),
-        held_out_queries=sum(query.held_out for query in queries) if general else 0,
-        preserve_rows=sum(query.preserved for query in queries) if general else len(records),
-        unresolved=_unresolved(records),
+        documents=counts["documents"],
+        queries=counts["queries"],
+        generated_queries=counts["generated"],
+        held_out_queries=counts["held_out"] if general else 0,
+        preserve_rows=counts["preserved"] if general else counts["documents"],
+        unresolved=len(engine.unresolved()),
         dimension=settings.dimension,
         encoder=settings.fingerprint,
         method=settings.method,
@@ -29,10 +36,5 @@ def info_of(records: Sequence[Record], settings: Settings, last_tuning: Tuning |
         tuning=settings.tuning,
         last_tuning=last_tuning,
         version=version,
-        quality=quality(records, settings),
+        quality=quality(view, engine.records(), asked),
     )
-
-
-def _unresolved(records: Sequence[Record]) -> int:
-    there = {record.row for record in records}
-    return sum(not there.issuperset(record.constrained_by) for record in records)

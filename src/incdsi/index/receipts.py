@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from incdsi.index.session import Session
 from incdsi.index.writer import Receipt, Writer
-from incdsi.store.answers import Answer
+from incdsi.records import Answer
 
 
 class Receipts:
@@ -18,7 +18,7 @@ class Receipts:
 
     def find(self, key: str) -> Answer | None:
         """The answer stored under that key; kept for a day, or until the index is compacted."""
-        return self._session.store.answer(key)
+        return self._session.engine.answer(key)
 
     def keeping(self, receipt: Receipt) -> AbstractContextManager[None]:
         """Store a receipt in the same transaction as the change made inside."""
@@ -26,5 +26,4 @@ class Receipts:
 
     def amend(self, key: str, answer: Answer) -> None:
         """Replace an answer with what is known now that everything is done."""
-        with self._session.mutex:
-            self._session.store.amend_answer(key, answer)
+        self._session.engine.amend_answer(key, answer)

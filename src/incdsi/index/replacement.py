@@ -1,95 +1,118 @@
-"""Everything placed anew under other settings, then put in place at once: tuning, and another encoder."""
+"""Everything placed anew under other settings, to be put in place at once: tuning, and another encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.engine.protocol import Bench
+from incdsi.engine.settings import Settings
 from incdsi.index.draft import Draft
-from incdsi.index.live import Live
 from incdsi.index.placement import BATCH, place_in_order, portions
-from incdsi.index.settings import KEY, Settings
-from incdsi.index.snapshot import Snapshot, preserve_by
 from incdsi.progress import Progress
-from incdsi.store import Record, Store
-from incdsi.store.records import JSON
-from incdsi.text.encoders import Encoder
+from incdsi.records import JSON, Record
 
 SWEEPS = 2  # from nothing: documents placed early have not seen those that came after; a second look brought 0.6 H@1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """What placing changed in a record: a fraction of it, so that all can be held while texts and embeddings stream."""
+
+    vector: NDArray[np.float32]
+    preserved: NDArray[np.bool_]
+    given_up: NDArray[np.bool_]
+    own_scores: NDArray[np.float64]
+    constrained_by: tuple[int, ...]
+
+    @classmethod
+    def of(cls, record: Record) -> Solved:
+        return cls(
+            vector=record.vector,
+            preserved=np.array([query.preserved for query in record.queries], dtype=bool),
+            given_up=np.array([query.given_up for query in record.queries], dtype=bool),
+            own_scores=np.array([query.own_score for query in record.queries]),
+            constrained_by=record.constrained_by,
+        )
+
+    def applied(self, record: Record) -> Record:
+        """That record as it was placed."""
+        queries = tuple(
+            replace(query, preserved=bool(preserved), given_up=bool(given_up), own_score=float(own_score))
+            for query, preserved, given_up, own_score in zip(
+                record.queries, self.preserved, self.given_up, self.own_scores, strict=True
+            )
+        )
+        return replace(record, vector=self.vector, queries=queries, constrained_by=self.constrained_by)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replacement:
-    """Other settings and, unless they place documents as before, all `records` placed by them; not stored yet.
+    """Other settings, and all documents of `source` placed by them in `bench`; not stored yet.
 
-    `beside` is stored with them, by key.
+    `source` iterates anew over the records, in the order of their rows; `beside` is stored with them, by key.
     """
 
     settings: Settings
-    live: Live
-    records: Sequence[Record] = ()
+    bench: Bench
+    source: Iterable[Record]
+    solved: dict[int, Solved]
     beside: Mapping[str, JSON] = field(default_factory=dict)
 
-    def put_in_place(self, store: Store, encoder: Encoder) -> Snapshot:
-        """Store it in one transaction; what is to be served from then on."""
-        with store.transaction() as tx:
-            for record in self.records:
-                tx.replace(record.document.id, record)
-            tx.set_setting(KEY, self.settings.to_json())
-            for key, value in self.beside.items():
-                tx.set_setting(key, value)
-        self.live.sequence = store.version
-        return Snapshot(settings=self.settings, encoder=encoder, live=self.live)
+    def records(self) -> Iterator[Record]:
+        """All of them as they were placed."""
+        return (self.solved[record.row].applied(record) for record in self.source)
 
 
 def sweep(
-    live: Live, records: Sequence[Record], settings: Settings, progress: Callable[[int], None] | None = None
-) -> list[Record]:
-    """Place the records, one after another, in the order of their rows; what is live then shows them so.
+    bench: Bench,
+    records: Iterable[Record],
+    settings: Settings,
+    solved: dict[int, Solved],
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Place the records, one after another; the bench then shows them so, and `solved` tells what changed, by row.
 
-    Each sees all others that are live: in an empty one those before it, in one that shows them already those after
+    Each sees all others on the bench: on an empty one those before it, on one that shows them already those after
     it too.
     """
-    placed: list[Record] = []
-    for drafts in portions([Draft.of(record) for record in records], settings, lambda draft: draft.taught, BATCH):
-        rows = [draft.row for draft in drafts]
+    known = (solved[record.row].applied(record) if record.row in solved else record for record in records)
+    for drafts in portions(map(Draft.of, known), settings, lambda draft: draft.taught, BATCH):
         if len(drafts) > 1:
-            live.remove([row for row in rows if row in live])
-        results = place_in_order(live, drafts, settings)
-        batch = [result.knowing(rows) for result in results]
-        live.put(batch)
-        placed += batch
+            bench.remove([draft.row for draft in drafts if draft.row in bench])
+        batch = [result.record for result in place_in_order(bench, drafts, settings)]
+        bench.put(batch)
+        solved.update((record.row, Solved.of(record)) for record in batch)
         if progress is not None:
             progress(len(batch))
-    return placed
 
 
-def replaced(
-    records: Sequence[Record], settings: Settings, progress: Progress | None, begun: Live | None = None
-) -> Replacement:
-    """All records, in the order of their rows, placed under these settings, each seeing all others in the end.
+def replaced(bench: Bench, source: Iterable[Record], settings: Settings, progress: Progress | None) -> Replacement:
+    """All records of `source` placed under these settings, each seeing all others in the end.
 
-    `begun` shows them placed by such settings already, and is changed: then one sweep does, not two from nothing.
+    A bench that is not empty shows them placed by such settings already: then one sweep does, not two from nothing.
     """
-    live = begun if begun is not None else Live(settings.dimension, preserve_by(settings))
-    sweeps, done = 1 if len(live) else SWEEPS, 0
+    sweeps, done, solved = 1 if len(bench) else SWEEPS, 0, dict[int, Solved]()
+    total = sweeps * sum(1 for _ in source)
 
     def report(count: int) -> None:
         nonlocal done
         done += count
         if progress is not None:
-            progress(done, sweeps * len(records))
+            progress(done, total)
 
     for _ in range(sweeps):
-        placed = sweep(live, records, settings, report)
-    placed = taught_last(live, placed, settings)
-    return Replacement(settings=settings, live=live.compacted(), records=placed)
+        sweep(bench, source, settings, solved, report)
+    new = Replacement(settings=settings, bench=bench, source=source, solved=solved)
+    place_taught_last(new)
+    return new
 
 
-def taught_last(live: Live, records: Sequence[Record], settings: Settings) -> list[Record]:
-    """The records, those that were taught something placed once more, at the end: they see where all others ended."""
-    taught = [record for record in records if Draft.of(record).taught]
-    others = [record for record in records if not Draft.of(record).taught]
-    for _ in range(SWEEPS):
-        taught = sweep(live, taught, settings)
-    return [*others, *taught]
+def place_taught_last(new: Replacement) -> None:
+    """Place what was taught something once more, at the end: it sees where all others ended."""
+    taught = [record for record in new.source if Draft.of(record).taught]
+    for _ in range(SWEEPS if taught else 0):
+        sweep(new.bench, taught, new.settings, new.solved)

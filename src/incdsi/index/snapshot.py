@@ -1,138 +1,105 @@
-"""Settings, encoder and documents of one moment: what a search uses from its beginning to its end."""
+"""Documents and encoder of one moment: what a search uses from its beginning to its end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incdsi.documents import Document, Hit
-from incdsi.errors import InvalidFile, ModelNotFound, UnknownDocument
-from incdsi.filters import Where, parse
-from incdsi.index import models
+from incdsi.engine.protocol import Doubles, Engine, Rows, Scored, View
+from incdsi.engine.settings import Settings
+from incdsi.errors import UnknownDocument
+from incdsi.filters import Filter, Where, parse
 from incdsi.index.draft import require_query
-from incdsi.index.live import Live, Preserve, preserve_mean, preserve_nothing, preserve_won
-from incdsi.index.settings import Settings, stored_settings
 from incdsi.progress import Stopwatch
-from incdsi.search import Mode, Ranking, by_learned, by_words, check_mode, fused, lexical_part
-from incdsi.store import Store
+from incdsi.search import Fused, Mode, Part, check_k, check_mode, fused
 from incdsi.text.encoders import Encoder
 
 
-def opened_encoder(store: Store, given: Encoder | str | Path | None = None) -> Encoder:
-    """The encoder an index was built with; when it is swapped for another meanwhile, that one."""
-    while True:
-        settings = stored_settings(store)
-        try:
-            return models.open_model(store.path, settings.model, settings.fingerprint, given)
-        except (ModelNotFound, InvalidFile):
-            if stored_settings(store).fingerprint == settings.fingerprint:
-                raise
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranking:
+    """What a search ranks by, and what each part that has a say contributes to the documents asked."""
 
-
-def preserve_by(settings: Settings) -> Preserve:
-    """How the preserve rows of a record are made under these settings."""
-    return preserve_won if settings.method == "general" else preserve_mean
+    scored: Scored | Fused
+    parts: Mapping[str, Callable[[Rows], Doubles]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """Settings, encoder and documents that fit together; replaced as one."""
+    """A view, and the encoder that its vectors are by."""
 
-    settings: Settings
+    engine: Engine
+    view: View
     encoder: Encoder
-    live: Live
 
-    @classmethod
-    def load(cls, store: Store, encoder: Encoder | None, *, writer: bool) -> Self:
-        """Everything in a store, under the encoder given if the store still means that one."""
-        while True:
-            settings = stored_settings(store)
-            if encoder is None or encoder.fingerprint != settings.fingerprint:
-                encoder = opened_encoder(store)
-            live = Live.load(store, settings.dimension, preserve_by(settings) if writer else preserve_nothing)
-            if encoder.fingerprint == settings.fingerprint == stored_settings(store).fingerprint:
-                return cls(settings=settings, encoder=encoder, live=live)
+    @property
+    def settings(self) -> Settings:
+        return self.view.settings
 
     def search(
-        self,
-        store: Store,
-        text: str,
-        k: int,
-        where: Where | None,
-        mode: str,
-        watch: Stopwatch,
-        most_bytes: int | None,
+        self, text: str, k: int, where: Where | None, mode: str, watch: Stopwatch, most_bytes: int | None
     ) -> list[Hit]:
-        """The k best documents for a text, read from the store; TooLarge when they have more than `most_bytes`."""
+        """The k best documents for a text; TooLarge when they have more than `most_bytes`."""
         require_query(text)
+        check_k(k)
         readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
-        ranking = self._ranking(readable, check_mode(mode), watch)
-        allowed = ranking.scores.alive
-        with watch.step("filter"):
-            if where is not None:
-                allowed = allowed & self.live.among(store.filter_rows(parse(where)), len(allowed))
-        with watch.step("read"):
-            while True:
-                slots, scores = ranking.scores.best(k, allowed)
-                documents = _documents(store, self.live.store_rows(slots).tolist(), most_bytes)
-                gone = [slot for slot, document in zip(slots, documents, strict=True) if document is None]
-                if not gone:
-                    break
-                allowed = allowed.copy()
-                allowed[gone] = False
-        learned, lexical = ranking.parts(slots)
+        ranking = self._ranking(readable, None if where is None else parse(where), check_mode(mode), watch)
+        rows, scores, documents = self._best(ranking, k, watch, most_bytes)
+        parts = {name: contribution(rows) for name, contribution in ranking.parts.items()}
         return [
             Hit(
                 document_id=document.id,
                 score=float(scores[place]),
                 rank=place + 1,
                 document=document,
-                learned=None if learned is None else float(learned[place]),
-                lexical=None if lexical is None else float(lexical[place]),
+                **{name: float(values[place]) for name, values in parts.items()},
             )
             for place, document in enumerate(documents)
-            if document is not None
         ]
 
-    def _ranking(self, text: str, mode: Mode, watch: Stopwatch) -> Ranking:
-        """Every document's score by this way of searching; by words alone, of those that share one with the text."""
-        if mode == "lexical":
+    def _best(
+        self, ranking: _Ranking, k: int, watch: Stopwatch, most_bytes: int | None
+    ) -> tuple[Rows, Doubles, list[Document]]:
+        """The k best documents; where one was deleted after it was ranked, others move up."""
+        gone = 0
+        while True:
+            with watch.step("rank"):
+                found = ranking.scored.top(k + gone)
+            with watch.step("read"):
+                documents = _documents(self.engine, found.rows.tolist(), most_bytes)
+            there = [place for place, document in enumerate(documents) if document is not None][:k]
+            if len(there) == k or len(documents) < k + gone:
+                return found.rows[there], found.scores[there], [one for one in documents if one is not None][:k]
+            gone = len(documents) - len(there)
+
+    def _ranking(self, text: str, where: Filter | None, mode: Mode, watch: Stopwatch) -> _Ranking:
+        """By words alone, documents that share none with the text are not found."""
+        weight = self.settings.lexical_weight
+        if mode == "lexical" or (mode == "fused" and weight >= 1.0):
             with watch.step("lexical"):
-                alive = self.live.rows.alive
-                lexical = self.live.lexical.scores(text, len(alive))
-            if self._moved_on(alive):
-                return self._ranking(text, mode, watch)
-            return by_words(lexical, alive).among(lexical > 0)
+                lexical = self.view.lexical(text, where)
+            if mode == "lexical":
+                return _Ranking(lexical, {"lexical": lexical.score})
+            alone = Fused((Part.of(lexical, weight),))
+            return _Ranking(alone, {"learned": lambda rows: np.zeros(len(rows)), "lexical": alone.score})
         with watch.step("encode"):
             embedding = self.encoder.encode([text])[0]
         with watch.step("learned"):
-            learned, spread = self.live.rows.scores_and_spread(embedding)
+            learned = self.view.learned(embedding, where)
         if mode == "learned":
-            return by_learned(learned)
+            return _Ranking(learned, {"learned": learned.score})
         with watch.step("lexical"):
-            lexical = self.live.lexical.scores(text, len(learned.alive))
-        with watch.step("fuse"):
-            weight = self.settings.lexical_weight
-            both = fused(learned, spread, lexical_part(lexical, learned.alive, weight), weight)
-        if weight < 1.0:
-            return both
-        return self._ranking(text, mode, watch) if self._moved_on(learned.alive) else both.among(lexical > 0)
-
-    def _moved_on(self, alive: NDArray[np.bool_]) -> bool:
-        """Whether documents changed since: the words of one that was replaced are not where it was seen."""
-        return not np.array_equal(alive, self.live.rows.alive)
+            both = fused(learned, self.view.lexical(text, where), weight)
+        return _Ranking(both, dict(zip(("learned", "lexical"), (part.of_rows for part in both.parts), strict=True)))
 
 
-def _documents(store: Store, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:
-    """The documents in these rows; None for one that was deleted after it was ranked."""
+def _documents(engine: Engine, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:
+    """The documents in these rows; None for one that is gone."""
     try:
-        return store.documents(rows, most_bytes)
+        return engine.documents(rows, most_bytes)
     except UnknownDocument:
         if len(rows) == 1:
             return [None]
-        return [document for row in rows for document in _documents(store, [row], most_bytes)]
+        return [document for row in rows for document in _documents(engine, [row], most_bytes)]

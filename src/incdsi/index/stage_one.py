@@ -12,10 +12,10 @@ from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.progress import Progress
+from incdsi.records import Record, StoredQuery
 from incdsi.rows import LocalRows
 from incdsi.rows.products import exact
 from incdsi.solver.active_set import to_preserve
-from incdsi.store import Record, StoredQuery
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from incdsi.engine.protocol import Engine, View
+from incdsi.engine.settings import Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.draft import Draft
-from incdsi.index.live import Live
 from incdsi.index.quality import Probe, learned_ranks, probes, quality, ranks_by_weight, reached
-from incdsi.index.replacement import Replacement, replaced, sweep, taught_last
+from incdsi.index.replacement import Replacement, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
-from incdsi.index.settings import Settings
-from incdsi.index.snapshot import Snapshot, preserve_by
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
-from incdsi.store import Record, Store
+from incdsi.records import Record
 
 ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
 logger = logging.getLogger("incdsi")
@@ -49,9 +48,8 @@ class Tuner:
     def tune(self, progress: Progress | None) -> Tuning:
         """Choose, place everything by it, and put it in place at once; for who holds the lock."""
         session = self._session
-        now, records, version = session.current(), session.records(), session.store.version
-        new, outcome = retuned(now, records, session.held_out, version, progress)
-        session.swap(new, session.encoder)
+        new, outcome = retuned(session.engine, session.count_held_out(), progress)
+        session.swap(new)
         return outcome
 
     def tune_if_due(self, progress: Progress | None) -> None:
@@ -67,7 +65,7 @@ class Tuner:
             raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
         except Exception as error:
             self._not_before = 2 * self._session.held_out
-            self._session.recover()
+            self._session.engine.recover()
             no_room = isinstance(error, OSError | MemoryError)
             logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
 
@@ -76,21 +74,16 @@ class Tuner:
         enough = max(ENOUGH, 4 * session.settings.tuned_at, self._not_before)
         if not session.settings.tuning or session.held_out < enough:
             return False
-        session.held_out = session.store.held_out()  # some may have gone with their documents
-        return session.held_out >= enough
+        return session.count_held_out() >= enough  # some may have gone with their documents
 
 
 def best_weights(
-    records: Sequence[Record],
-    asked: Sequence[Probe],
-    settings: Settings,
-    progress: Progress | None = None,
+    engine: Engine, sample: Sequence[Record], asked: Sequence[Probe], settings: Settings, progress: Progress | None
 ) -> list[Trial]:
-    """Every rung of the ladder tried on a sample that holds all it can of the probes' documents, best first.
+    """Every rung of the ladder tried on the sample, by the probes of its documents, best first.
 
     Ties go to the more careful one.
     """
-    sample = _sample(records, {probe.row for probe in asked})
     rows = {record.row for record in sample}
     inside = [probe for probe in asked if probe.row in rows]
     done = 0
@@ -103,27 +96,27 @@ def best_weights(
 
     trials = []
     for how in LADDER:
-        live = Live(settings.dimension, preserve_by(settings))
-        sweep(live, sample, replace(settings, hyperparameters=how), report)
-        trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(live, inside))))
+        tried = replace(settings, hyperparameters=how)
+        bench = engine.bench(tried)
+        sweep(bench, sample, tried, {}, report)
+        trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(bench, inside))))
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 
 
-def best_fusion(live: Live, asked: Sequence[Probe]) -> float:
+def best_fusion(view: View, asked: Sequence[Probe]) -> float:
     """The lexical weight that finds most; ties go to the lower one."""
-    found = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(live, asked, FUSIONS)]
+    found = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(view, asked, FUSIONS)]
     return FUSIONS[int(np.argmax(found))]
 
 
-def _sample(records: Sequence[Record], wanted: set[int]) -> list[Record]:
-    """At most SAMPLE records in order: those of probes first, then an even choice of the others."""
-    if len(records) <= SAMPLE:
-        return list(records)
-    first = [record.row for record in records if record.row in wanted][:SAMPLE]
-    others = [record.row for record in records if record.row not in wanted]
+def _sampled(rows: Sequence[int], wanted: set[int]) -> set[int]:
+    """At most SAMPLE of these rows: those of probes first, then an even choice of the others."""
+    if len(rows) <= SAMPLE:
+        return set(rows)
+    first = [row for row in rows if row in wanted][:SAMPLE]
+    others = [row for row in rows if row not in wanted]
     evenly = np.linspace(0, len(others) - 1, min(len(others), SAMPLE - len(first))).astype(int)
-    chosen = {*first, *(others[place] for place in evenly)}
-    return [record for record in records if record.row in chosen]
+    return {*first, *(others[place] for place in evenly)}
 
 
 def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
@@ -131,46 +124,56 @@ def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
 
     Where another weight moves what was taught so that yet another is best, the last one stands.
     """
-    for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.records) else 1):
-        weight = best_fusion(new.live, asked)
+    for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.source) else 1):
+        weight = best_fusion(new.bench, asked)
         if weight == new.settings.lexical_weight:
             break
-        settings = replace(new.settings, lexical_weight=weight)
-        new = replace(new, settings=settings, records=taught_last(new.live, new.records, settings))
-    return replace(new, live=new.live.compacted())
+        new = replace(new, settings=replace(new.settings, lexical_weight=weight))
+        place_taught_last(new)
+    return new
 
 
-def retuned(
-    now: Snapshot, records: Sequence[Record], held_out: int, version: int, progress: Progress | None
-) -> tuple[Replacement, Tuning]:
+class _Everything:
+    """All records of an engine, read anew each time they are gone through."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._engine.records()
+
+
+def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[Replacement, Tuning]:
     """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
-    asked = probes(records, now.settings.method)
+    now, version, source = engine.view(), engine.version, _Everything(engine)
+    old = now.settings
+    asked = list(probes(source, held_out)) if old.method == "general" else []
     if not asked:
         raise InvalidInput(
-            f"expected held-out queries to tune by, found none among {len(records)} documents; "
+            f"there is nothing to tune by: none of the {len(now):,} documents has a held-out query; "
             "add documents with three or more queries each"
         )
-    old = now.settings
-    trials = best_weights(records, asked, old, progress)
-    before = quality(records, old)
+    rows = _sampled([record.row for record in source], {probe.row for probe in asked})
+    sample = [record for record in source if record.row in rows]
+    trials = best_weights(engine, sample, asked, old, progress)
+    before = quality(now, source, asked)
     chosen = replace(old, hyperparameters=trials[0].hyperparameters)
-    begun = now.live.compacted() if chosen == old else None
-    new = _fused(replaced(records, chosen, progress, begun), asked)
-    after = {**reached(new.live, asked, new.settings.lexical_weight), "dense": before["dense"]}
+    bench = now.bench() if chosen == old else engine.bench(chosen)
+    new = _fused(replaced(bench, source, chosen, progress), asked)
     outcome = Tuning(
         version=version,
         queries=len(asked),
         hyperparameters=chosen.hyperparameters,
         lexical_weight=new.settings.lexical_weight,
         before=before,
-        after=after,
+        after={**reached(new.bench, asked, new.settings.lexical_weight), "dense": before["dense"]},
         trials=tuple(trials),
     )
     settings = replace(new.settings, tuned_at=held_out)
     return replace(new, settings=settings, beside={TUNING_KEY: outcome.to_json()}), outcome
 
 
-def last_tuning(store: Store) -> Tuning | None:
+def last_tuning(engine: Engine) -> Tuning | None:
     """The outcome of the last tuning that was put in place; None before the first."""
-    stored = store.setting(TUNING_KEY)
+    stored = engine.setting(TUNING_KEY)
     return Tuning.from_json(stored) if isinstance(stored, Mapping) else None

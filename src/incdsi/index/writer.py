@@ -8,17 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from incdsi.documents import Addition, Document
+from incdsi.engine.protocol import Batch, Bench, Engine
 from incdsi.errors import InvalidInput
 from incdsi.filters import Where, matches_everything, parse
 from incdsi.index.draft import Draft, Drafter, taught_among
-from incdsi.index.live import Live
+from incdsi.index.generator import generator_of
 from incdsi.index.placement import BATCH, Placed, place_alone, place_many, portions
 from incdsi.index.session import Session
-from incdsi.index.settings import generator_of
 from incdsi.progress import Progress, Stopwatch
-from incdsi.store import Record, Store
-from incdsi.store.answers import Answer
-from incdsi.store.transaction import Transaction
+from incdsi.records import Answer, Record
 from incdsi.text.generators import Generator
 
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
@@ -38,7 +36,7 @@ class Writer:
     @contextmanager
     def keeping(self, receipt: Receipt) -> Iterator[None]:
         """Store a receipt with the first transaction of a change that is made inside."""
-        with self._session.mutex:
+        with self._engine.mutex:
             self._receipt = receipt
             try:
                 yield
@@ -68,31 +66,33 @@ class Writer:
 
     def take_over(self, records: Sequence[Record]) -> None:
         """Store documents that were placed elsewhere, in one transaction."""
-        with self._store.transaction() as tx:
-            stored = [replace(record, row=tx.insert(record)) for record in records]
-        self._show(stored, Stopwatch())
-        self._session.held_out += _held_out(stored)
+        first = self._engine.next_row
+        stored = [replace(record, row=row) for row, record in enumerate(records, start=first)]
+        with self._engine.write() as batch:
+            for record in stored:
+                batch.insert(record)
+        self._session.hold_out(_held_out(stored))
 
     def update(self, document: Document, queries: Sequence[str]) -> Addition:
         """Replace a document's text; UnknownDocument when it is not there."""
         watch = Stopwatch()
-        return self._replace(self._drafter().redraft(self._store.get(document.id), document, queries, watch), watch)
+        return self._replace(self._drafter().redraft(self._engine.get(document.id), document, queries, watch), watch)
 
     def teach(self, query: str, id: str) -> Addition:
         """Place a document so that it wins one more query."""
         watch = Stopwatch()
-        return self._replace(self._drafter().taught(self._store.get(id), query, watch), watch)
+        return self._replace(self._drafter().taught(self._engine.get(id), query, watch), watch)
 
     def attach(self, queries: Mapping[str, Sequence[str]], progress: Progress | None) -> list[Addition]:
         """Place documents by more queries, in portions; UnknownDocument, before the first, when one is not there."""
         additions: list[Addition] = []
-        ids = [id for id in queries if self._store.row_of(id)]
-        beside = self._session.live.compacted() if len(ids) > 1 else self._session.live
+        ids = [id for id in queries if self._engine.row_of(id)]
+        bench = self._session.current().view.bench() if len(ids) > 1 else None
         for start in range(0, len(ids), BATCH):
-            additions += self._attach(ids[start : start + BATCH], queries, beside, acknowledge=start == 0)
+            additions += self._attach(ids[start : start + BATCH], queries, bench, acknowledge=start == 0)
             if progress is not None:
                 progress(min(start + BATCH, len(ids)), len(ids))
-        self._session.held_out = self._store.held_out()
+        self._session.count_held_out()
         return additions
 
     def delete(self, ids: Sequence[str], *, resolve: bool, progress: Progress | None) -> int:
@@ -100,10 +100,10 @@ class Writer:
         try:
             rows = self._removed(ids)
             if resolve:
-                shaped = {row for gone in rows for row in self._store.constrained_by(gone)}
+                shaped = {row for gone in rows for row in self._engine.constrained_by(gone)}
                 self._place_anew(sorted(shaped), progress, acknowledge=False)
         except KeyboardInterrupt as stop:
-            deleted = 0 if any(one in self._store for one in ids) else len(ids)
+            deleted = 0 if any(one in self._engine for one in ids) else len(ids)
             raise KeyboardInterrupt(f"stopped; {deleted:,} deleted, {self._waiting()}") from stop
         return len(ids)
 
@@ -112,11 +112,11 @@ class Writer:
         tree = parse(where)
         if matches_everything(tree):
             raise InvalidInput("this filter matches every document, so nothing was deleted; narrow it, or delete by id")
-        return self._store.ids(self._store.filter_rows(tree).tolist())
+        return self._engine.ids(self._engine.matching(tree).tolist())
 
     def resolve(self, progress: Progress | None) -> int:
         """Place anew what was placed beside a document that is gone; how many, each kept as it is placed."""
-        rows = self._store.unresolved()
+        rows = self._engine.unresolved()
         try:
             self._place_anew(rows, progress, acknowledge=True)
         except KeyboardInterrupt as stop:
@@ -126,122 +126,98 @@ class Writer:
     # Inside
 
     def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
-        watch = Stopwatch()
-        drafts = self._drafter().drafts(documents, queries, watch)
-        placed = place_many(self._session.live, drafts, self._session.settings, watch=watch)
-        with watch.step("commit"), self._store.transaction() as tx:
-            records = _inserted(tx, placed)
-            self._acknowledge(tx, lambda: self._additions(placed, records, watch))
-        self._show(records, watch)
-        self._session.held_out += _held_out(records)
-        return self._additions(placed, records, watch)
+        watch, now = Stopwatch(), self._session.current()
+        drafts = self._drafter().drafts(documents, queries, self._engine.next_row, watch)
+        placed = place_many(now.view, drafts, now.settings, watch=watch)
+        with self._engine.write(watch) as batch:
+            for one in placed:
+                batch.insert(one.record)
+            self._acknowledge(batch, lambda: self._additions(placed, watch))
+        self._session.hold_out(_held_out([one.record for one in placed]))
+        return self._additions(placed, watch)
 
     def _attach(
-        self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], beside: Live, *, acknowledge: bool
+        self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], bench: Bench | None, *, acknowledge: bool
     ) -> list[Addition]:
-        """One transaction; placed in `beside`, where each sees those before it before anybody else does."""
-        watch = Stopwatch()
-        drafts = self._drafter().attached([self._store.get(id) for id in ids], queries, watch)
-        placed = []
-        for draft in drafts:
-            placed.append(place_alone(beside, draft, self._session.settings, watch=watch))
-            if beside is not self._session.live:
-                beside.put([placed[-1].knowing(())])
-        return self._additions(placed, self._record_again(placed, watch, acknowledge), watch)
+        """One transaction; several are placed on a bench, where each sees those before it before anybody else does."""
+        watch, now, placed = Stopwatch(), self._session.current(), list[Placed]()
+        for draft in self._drafter().attached([self._engine.get(id) for id in ids], queries, watch):
+            placed.append(place_alone(now.view if bench is None else bench, draft, now.settings, watch=watch))
+            if bench is not None:
+                bench.put([placed[-1].record])
+        self._record_again(placed, watch, acknowledge)
+        return self._additions(placed, watch)
 
     def _removed(self, ids: Sequence[str]) -> list[int]:
         """Remove documents; the rows they had."""
-        with self._store.transaction() as tx:
-            rows = [tx.delete(id) for id in ids]
-            self._acknowledge(tx, lambda: len(ids))
-        self._session.live.remove(rows)
-        self._session.applied()
+        with self._engine.write() as batch:
+            rows = [batch.delete(id) for id in ids]
+            self._acknowledge(batch, lambda: len(ids))
         return rows
 
     def _place_anew(self, rows: Sequence[int], progress: Progress | None, *, acknowledge: bool) -> None:
         """Solve again for the documents in these rows, one after another."""
-        for done, id in enumerate(self._store.ids(rows), start=1):
-            self._replace(Draft.of(self._store.get(id)), Stopwatch(), acknowledge=acknowledge and done == 1)
+        for done, id in enumerate(self._engine.ids(rows), start=1):
+            self._replace(Draft.of(self._engine.get(id)), Stopwatch(), acknowledge=acknowledge and done == 1)
             if progress is not None:
                 progress(done, len(rows))
 
     def _waiting(self) -> str:
-        left = len(self._store.unresolved())
+        left = len(self._engine.unresolved())
         return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
 
     def _replace(self, draft: Draft, watch: Stopwatch, *, acknowledge: bool = True) -> Addition:
-        placed = place_alone(self._session.live, draft, self._session.settings, watch=watch)
-        (addition,) = self._additions([placed], self._record_again([placed], watch, acknowledge), watch)
-        return addition
+        now = self._session.current()
+        placed = [place_alone(now.view, draft, now.settings, watch=watch)]
+        self._record_again(placed, watch, acknowledge)
+        return self._additions(placed, watch)[0]
 
-    def _record_again(self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool) -> list[Record]:
-        records = [one.knowing(()) for one in placed]
-        with watch.step("commit"), self._store.transaction() as tx:
-            for record in records:
-                tx.replace(record.document.id, record)
+    def _record_again(self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool) -> None:
+        with self._engine.write(watch) as batch:
+            for one in placed:
+                batch.replace(one.record)
             if acknowledge:
-                self._acknowledge(tx, lambda: self._additions(placed, records, watch))
-        self._show(records, watch)
-        return records
+                self._acknowledge(batch, lambda: self._additions(placed, watch))
 
-    def _show(self, records: Sequence[Record], watch: Stopwatch) -> None:
-        with watch.step("append"):
-            self._session.live.put(records)
-            self._session.applied()
-
-    def _acknowledge(self, tx: Transaction, result: Callable[[], object]) -> None:
+    def _acknowledge(self, batch: Batch, result: Callable[[], object]) -> None:
         """Store the receipt with the change it is for: who asks again later is told, whatever happens in between."""
         if self._receipt is not None:
-            for key, answer in self._receipt(result(), tx.version):
-                tx.keep_answer(key, answer)
+            for key, answer in self._receipt(result(), batch.version):
+                batch.keep_answer(key, answer)
 
-    def _additions(self, placed: Sequence[Placed], records: Sequence[Record], watch: Stopwatch) -> list[Addition]:
+    def _additions(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Addition]:
         seconds = {step: spent / max(1, len(placed)) for step, spent in watch.seconds.items()}
-        return [self._addition(one, records, seconds) for one in placed]
-
-    def _addition(self, placed: Placed, records: Sequence[Record], seconds: Mapping[str, float]) -> Addition:
-        others = [records[number].document.id for number in sorted(placed.threatened.places)]
-        rows = sorted(placed.threatened.rows)
-        return Addition(
-            document_id=placed.record.document.id,
-            status=placed.status.name.lower(),
-            explanation=placed.status.value,
-            margin=placed.margin,
-            conflicts=(*self._store.ids(rows), *others),
-            seconds=dict(seconds),
-        )
+        ids = {one.record.row: one.record.document.id for one in placed}
+        others = sorted({row for one in placed for row in one.threatened} - ids.keys())
+        ids |= zip(others, self._engine.ids(others), strict=True)
+        return [
+            Addition(
+                document_id=one.record.document.id,
+                status=one.status.name.lower(),
+                explanation=one.status.value,
+                margin=one.margin,
+                conflicts=tuple(ids[row] for row in sorted(one.threatened)),
+                seconds=dict(seconds),
+            )
+            for one in placed
+        ]
 
     @property
-    def _store(self) -> Store:
-        return self._session.store
+    def _engine(self) -> Engine:
+        return self._session.engine
 
     def _drafter(self) -> Drafter:
-        session = self._session
+        now = self._session.current()
         return Drafter(
-            encoder=session.encoder,
-            generator=self._written_by,
-            hold_out=session.settings.tuning,
-            owners=session.live.queries,
+            encoder=now.encoder, generator=self._written_by, hold_out=now.settings.tuning, elsewhere=now.view.elsewhere
         )
 
     def _written_by(self) -> Generator:
         """What writes queries for new texts; refuses when it cannot be had."""
         if self._generator is None:
-            self._generator = generator_of(self._store, self._given)
-            self._session.applied()
+            self._generator = generator_of(self._engine, self._given)
         return self._generator
 
 
 def _held_out(records: Sequence[Record]) -> int:
     return sum(query.held_out for record in records for query in record.queries)
-
-
-def _inserted(tx: Transaction, placed: Sequence[Placed]) -> list[Record]:
-    """Insert in order, each knowing the rows of those before it."""
-    rows: list[int] = []
-    records = []
-    for result in placed:
-        record = result.knowing(rows)
-        rows.append(tx.insert(record))
-        records.append(replace(record, row=rows[-1]))
-    return records

@@ -19,7 +19,7 @@ from incdsi.rows.table import BLOCK_ROWS, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _View:
+class Moment:
     """What readers see: the vectors of all slots so far, of which some are alive."""
 
     alive: NDArray[np.bool_]
@@ -54,30 +54,30 @@ class LocalRows:
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
         self._preserve = PreserveTable(dimension, chosen)
-        self._view = _View(np.empty(0, dtype=bool), Moments.none(dimension))
+        self.moment = Moment(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:
         """How many documents there are."""
-        return int(np.count_nonzero(self._view.alive))
+        return int(np.count_nonzero(self.moment.alive))
 
     def __contains__(self, slot: int) -> bool:
-        return 0 <= slot < len(self._view.alive) and bool(self._view.alive[slot])
+        return 0 <= slot < len(self.moment.alive) and bool(self.moment.alive[slot])
 
     # Reading
 
     @property
     def alive(self) -> NDArray[np.bool_]:
         """Which slots hold a document, (slots,)."""
-        return self._view.alive
+        return self.moment.alive
 
     def scores(self, query: ArrayLike) -> Scores:
         """The query's score with every slot."""
-        return self._scores(self._checked("query", query, 1), self._view)
+        return self._scores(self._checked("query", query, 1), self.moment)
 
-    def scores_and_spread(self, query: ArrayLike) -> tuple[Scores, Spread]:
-        """The same, with mean and spread of the scores of all documents."""
-        vector, view = self._checked("query", query, 1), self._view
-        return self._scores(vector, view), view.moments.spread(vector)
+    def scores_and_spread(self, query: ArrayLike, moment: Moment | None = None) -> tuple[Scores, Spread]:
+        """The same as of that moment, or of now, with mean and spread of the scores of all documents."""
+        vector, then = self._checked("query", query, 1), moment or self.moment
+        return self._scores(vector, then), then.moments.spread(vector)
 
     def vectors(self, slots: Slots) -> Floats:
         """The document vectors in these slots, (m, h)."""
@@ -92,7 +92,7 @@ class LocalRows:
         scores = np.full(len(checked), -np.inf)
         slots = np.full(len(checked), -1, dtype=np.intp)
         askers = np.full(len(checked), -1 if without is None else without, dtype=np.intp)
-        dead = ~self._view.alive
+        dead = ~self.moment.alive
         for start in range(0, len(checked), COLUMNS):
             part = slice(start, start + COLUMNS)
             self._best(checked[part], askers[part], dead, scores[part], slots[part])
@@ -101,10 +101,6 @@ class LocalRows:
     def under(self, margin: float, without: int | None = None) -> Ceilings:
         """The preserve rows with ceilings at their own scores less the margin, as the solver asks for them."""
         return self._preserve.under(margin, without)
-
-    def owners(self, indices: NDArray[np.intp]) -> Slots:
-        """The slots whose preserve rows these are."""
-        return self._preserve.owners(indices)
 
     # Writing
 
@@ -123,7 +119,7 @@ class LocalRows:
         self._require(gone)
         slots = self._write(vectors, queries)
         written = self._vectors.gather(np.arange(slots.start, slots.stop))
-        self._publish(len(slots), gone, self._view.moments.added(written))
+        self._publish(len(slots), gone, self.moment.moments.added(written))
         return slots
 
     def fill(self, vectors: Floats, moments: Mapping[str, NDArray[Any]] | None = None) -> None:
@@ -136,7 +132,7 @@ class LocalRows:
 
     def moments_arrays(self) -> dict[str, NDArray[Any]]:
         """What `fill` takes as moments."""
-        return self._view.moments.to_arrays()
+        return self.moment.moments.to_arrays()
 
     def fill_preserve(self, owners: Slots, rows: Floats, own_scores: NDArray[np.float64]) -> None:
         """Take over the preserve rows (m, h) of a saved index with their owners' slots and own scores."""
@@ -150,7 +146,7 @@ class LocalRows:
         preserve = self._preserve.saved()
         return {
             **{f"vectors{part}": array for part, array in self._vectors.saved(slots).items()},
-            **{f"moments.{name}": array for name, array in self._view.moments.to_arrays().items()},
+            **{f"moments.{name}": array for name, array in self.moment.moments.to_arrays().items()},
             **preserve,
             "owners": np.searchsorted(slots, preserve["owners"]),
         }
@@ -170,7 +166,7 @@ class LocalRows:
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take documents out, with their preserve rows, at the price of one look at all rows; all or none."""
         self._require(slots)
-        self._publish(0, slots, self._view.moments)
+        self._publish(0, slots, self.moment.moments)
 
     # Inside
 
@@ -188,14 +184,14 @@ class LocalRows:
 
     def _publish(self, more: int, gone: Sequence[int], moments: Moments) -> None:
         """Show `more` slots at the end, and no longer those that are gone; `moments` still count the latter."""
-        alive = np.concatenate([self._view.alive, np.ones(more, dtype=bool)])
+        alive = np.concatenate([self.moment.alive, np.ones(more, dtype=bool)])
         if gone:
             alive[gone] = False
             moments = moments.removed(self._vectors.gather(np.array(gone, dtype=np.intp)))
             self._preserve.remove_many(gone)
         if moments.worn:
             moments = self._summed_up(np.flatnonzero(alive))
-        self._view = _View(alive, moments)
+        self.moment = Moment(alive, moments)
 
     def _summed_up(self, slots: Slots) -> Moments:
         moments = Moments.none(self.dimension)
@@ -203,12 +199,12 @@ class LocalRows:
             moments = moments.added(self._vectors.gather(part))
         return moments
 
-    def _scores(self, vector: Floats, view: _View) -> Scores:
-        count = len(view.alive)
+    def _scores(self, vector: Floats, moment: Moment) -> Scores:
+        count = len(moment.alive)
         parts = self._vectors.scan(vector[None], count, lambda _, products, asked: (products[:, 0], asked))
         errors, lengths = self._vectors.errors[:count], self._vectors.lengths[:count]
         return Scores(
-            alive=view.alive,
+            alive=moment.alive,
             screened=np.concatenate([products for products, _ in parts], dtype=np.float64) if parts else np.empty(0),
             doubt=parts[0][1].doubt(errors, lengths) if parts else np.empty(0),
             exact=lambda slots: exact(self._vectors.gather(slots), vector),

@@ -64,11 +64,6 @@ class PreserveTable:
         if self._dead > len(self) // 2:
             self._take_memory_back()
 
-    def owners(self, indices: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The slots whose rows these are."""
-        result: NDArray[np.intp] = self._owners.values[indices]
-        return result
-
     def arrays(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64]]:
         """Owners (m,), rows (m, h) and own scores (m,) of all rows that were not removed."""
         alive = np.flatnonzero(self._owners.values >= 0)
@@ -79,7 +74,7 @@ class PreserveTable:
         own = self._own_scores.values
         if without is not None:
             own = np.where(self._owners.values == without, np.inf, own)
-        return Ceilings(self._rows, own - margin)
+        return Ceilings(self._rows, own - margin, self._owners.values)
 
     def _empty(self) -> None:
         self._rows = Table(self._dimension, self._screen)
@@ -104,9 +99,10 @@ class Ceilings:
     some doubt about it: rows are chosen by what it is at least.
     """
 
-    def __init__(self, rows: Table, ceilings: NDArray[np.float64]) -> None:
+    def __init__(self, rows: Table, ceilings: NDArray[np.float64], owners: NDArray[np.intp]) -> None:
         self._rows = rows
         self._ceilings = ceilings
+        self._owners = owners
         self._lengths, self._errors = rows.lengths, rows.errors
         self._alive = np.flatnonzero(np.isfinite(ceilings))  # others have no ceiling: nobody can violate them
 
@@ -178,6 +174,7 @@ class Ceilings:
     def _listed(self, indices: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(
             indices=indices,
+            owners=self._owners[indices],
             rows=self._rows.gather(indices),
             ceilings=self._ceilings[indices],
             radius=radius,

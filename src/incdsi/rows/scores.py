@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.errors import InvalidInput
 from incdsi.rows.products import Doubles
 
 Slots = NDArray[np.intp]
@@ -65,18 +65,21 @@ class Scores:
     doubt: Doubles
     exact: Callable[[Slots], Doubles]
 
-    def best(self, k: int, allowed: Mask | None = None) -> tuple[Slots, Doubles]:
-        """The slots and scores of the k best documents among those allowed; ties go to the lower slot."""
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InvalidInput(f"k must be a whole number of at least 1, not {k!r}")
+    def best(
+        self, k: int, allowed: Mask | None = None, order: NDArray[np.integer[Any]] | None = None
+    ) -> tuple[Slots, Doubles]:
+        """The slots and scores of the k best documents among those allowed.
+
+        Ties go to the lower slot, or to the slot that is lower in `order` (slots,).
+        """
         slots = np.flatnonzero(self.alive if allowed is None else self.alive & allowed)
         if len(slots) > k:
             values, doubt = self.screened[slots], self.doubt[slots]
             at_least = np.partition(values - doubt, len(slots) - k)[len(slots) - k]
             slots = slots[values + doubt >= at_least]
         scores = self.exact(slots)
-        order = np.lexsort((slots, -scores))[:k]
-        return slots[order], scores[order]
+        best = np.lexsort((slots if order is None else order[slots], -scores))[:k]
+        return slots[best], scores[best]
 
     def rank_of(self, slot: int) -> int:
         """How many documents score at least as high as the one in that slot, itself included.

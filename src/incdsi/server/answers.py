@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from incdsi.errors import KeyReused
+from incdsi.records import Answer
 from incdsi.server.problems import malformed
-from incdsi.store.answers import Answer
 
 LONGEST_KEY = 255
 CONDITIONS = ("if-match", "if-none-match")

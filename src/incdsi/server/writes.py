@@ -16,8 +16,8 @@ from incdsi.documents import Addition, Document
 from incdsi.errors import IncDSIError, Overloaded
 from incdsi.index import Index
 from incdsi.index.placement import BATCH
+from incdsi.records import Answer
 from incdsi.server.answers import Reply, Ticket
-from incdsi.store.answers import Answer
 
 T = TypeVar("T")
 log = structlog.get_logger("incdsi.server")

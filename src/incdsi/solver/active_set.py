@@ -34,6 +34,7 @@ TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is kno
 class Newcomer:
     """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,).
 
+    `owner` is the number that it, and what it preserves, is known by; `rival_owners` (k,) are those of the rivals.
     `emphasis` (k,) says how many times as much as usual it counts that a query is lost; None: all as usual. The
     queries `foremost` (k,) are preserved before all others.
     """
@@ -43,6 +44,8 @@ class Newcomer:
     anchor: NDArray[np.float64]
     emphasis: NDArray[np.float64] | None = None
     foremost: NDArray[np.bool_] | None = None
+    owner: int = -1
+    rival_owners: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), NO_RIVAL)
@@ -56,14 +59,14 @@ class Newcomer:
 class Placement:
     """A newcomer among all others, those of its batch before it included.
 
-    `vector` (h,) is what to store. By query (k,): the best score of another document, who of the batch has
-    it (-1: an indexed one), its own score, and whether it is to be preserved from now on.
+    `vector` (h,) is what to store. By query (k,): the best score of another document and whose it is (-1: nobody's),
+    its own score, and whether it is to be preserved from now on.
     """
 
     vector: NDArray[np.float32]
     solution: Solution
     rivals: NDArray[np.float64]
-    rival_places: NDArray[np.intp]
+    rival_owners: NDArray[np.int64]
     own_scores: NDArray[np.float64]
     preserved: NDArray[np.bool_]
 
@@ -100,8 +103,7 @@ def solve_many(
 
     A floor is the best rival's score plus the retrieve margin. The queries a newcomer wins are preserve
     rows for those after it, with its own score less the preserve margin as ceiling; `keep_lost` keeps
-    those it does not win as well (the paper does), `most_preserved` only the hardest of very many. In `stolen`,
-    they have the indices they will get when the newcomers are appended in order.
+    those it does not win as well (the paper does), `most_preserved` only the hardest of very many.
     """
     placed = _Placed(newcomers, len(preserve), margins, keep_lost, most_preserved)
     for start in range(0, len(newcomers), TOGETHER):
@@ -109,10 +111,10 @@ def solve_many(
         searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
         _settle(searches, preserve)
         for newcomer, search in zip(some, searches, strict=True):
-            rivals, places = placed.best(newcomer)
+            rivals, owners = placed.best(newcomer)
             search.raise_floors(rivals + margins.retrieve)
             _settle_among(search, placed, preserve)
-            placed.append(newcomer, search.solution(margins), rivals, places)
+            placed.append(newcomer, search.solution(margins), rivals, owners)
     return placed.placements
 
 
@@ -154,7 +156,7 @@ def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
 def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> None:
     """Minimise over the preserve rows and those of the batch's earlier documents."""
     _settle([search], preserve)
-    while search.take_in(*placed.violated(search.vector)):
+    while search.take_in(placed.violated(search.vector)):
         search.minimise_among_near()
         _settle([search], preserve)
 
@@ -173,19 +175,26 @@ class _Placed:
         self._vectors = np.empty((len(newcomers), width))
         self._rows = np.empty((room, width))
         self._ceilings = np.empty(room)
+        self._row_owners = np.empty(room, dtype=np.int64)
+        self._owners = np.array([n.owner for n in newcomers], dtype=np.int64)
         self._count = 0
         self.placements: list[Placement] = []
 
-    def best(self, newcomer: Newcomer) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """For each of its queries the best score among indexed and placed documents, and who of the latter has it."""
+    def best(self, newcomer: Newcomer) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """For each of its queries the best score among indexed and placed documents, and whose it is."""
+        owners = newcomer.rival_owners
+        if owners is None:
+            owners = np.full(len(newcomer.rivals), -1, dtype=np.int64)
         if not self.placements:
-            return newcomer.rivals, np.full(len(newcomer.rivals), -1, dtype=np.intp)
+            return newcomer.rivals, owners
         scores = newcomer.queries @ self._vectors[: len(self.placements)].T
         higher = scores.max(axis=1) > newcomer.rivals
-        return np.maximum(newcomer.rivals, scores.max(axis=1)), np.where(higher, scores.argmax(axis=1), -1)
+        return np.maximum(newcomer.rivals, scores.max(axis=1)), np.where(
+            higher, self._owners[scores.argmax(axis=1)], owners
+        )
 
     def append(
-        self, newcomer: Newcomer, solution: Solution, rivals: NDArray[np.float64], places: NDArray[np.intp]
+        self, newcomer: Newcomer, solution: Solution, rivals: NDArray[np.float64], owners: NDArray[np.int64]
     ) -> None:
         stored = solution.vector.astype(np.float32)  # as those after it will find it
         vector = stored.astype(np.float64)
@@ -195,20 +204,25 @@ class _Placed:
         self._vectors[len(self.placements)] = vector
         self._rows[self._count : stop] = newcomer.queries[kept]
         self._ceilings[self._count : stop] = scores[kept] - self._margins.preserve
+        self._row_owners[self._count : stop] = newcomer.owner
         self._count = stop
         self.placements.append(
             Placement(
-                vector=stored, solution=solution, rivals=rivals, rival_places=places, own_scores=scores, preserved=kept
+                vector=stored, solution=solution, rivals=rivals, rival_owners=owners, own_scores=scores, preserved=kept
             )
         )
 
-    def violated(
-        self, vector: NDArray[np.float64]
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-        """Indices, rows and ceilings of those violated at the vector."""
+    def violated(self, vector: NDArray[np.float64]) -> Nearest:
+        """The rows violated at the vector."""
         rows, ceilings = self._rows[: self._count], self._ceilings[: self._count]
         chosen = np.flatnonzero(rows @ vector > ceilings)
-        return self._first_index + chosen, rows[chosen], ceilings[chosen]
+        return Nearest(
+            indices=self._first_index + chosen,
+            owners=self._row_owners[chosen],
+            rows=rows[chosen],
+            ceilings=ceilings[chosen],
+            radius=-np.inf,
+        )
 
 
 class _Search:
@@ -232,6 +246,7 @@ class _Search:
             weights.anchor,
         )
         self._taken: list[int] = []
+        self._owners: list[int] = []
         self._ring: Ring | None = None
         self._passes = 0
         self._centre, self._radius = self._small.anchor, -np.inf
@@ -256,25 +271,26 @@ class _Search:
         self._ring = Ring(near, self._taken)
         self.minimise_among_near()
 
-    def take_in(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> bool:
+    def take_in(self, violated: Nearest) -> bool:
         """Minimise over these violated rows too; False if they all were in the small problem."""
-        new = np.flatnonzero(~np.isin(indices, self._taken))
+        new = np.flatnonzero(~np.isin(violated.indices, self._taken))
         if len(new) == 0:
             return False
-        self._take(indices[new], rows[new], ceilings[new])
+        self._take(violated.at(new))
         return True
 
     def minimise_among_near(self) -> None:
         """Minimise over every row that the last pass saw near violation."""
         while self._ring is not None:
             worst = self._ring.worst(self.vector, AT_ONCE)
-            if len(worst[0]) == 0:
+            if len(worst) == 0:
                 break
-            self._take(*worst)
+            self._take(worst)
 
-    def _take(self, indices: NDArray[np.intp], rows: Array, ceilings: NDArray[np.float64]) -> None:
-        self._taken += indices.tolist()
-        self._small.extend(rows.astype(np.float64), ceilings, self._preserve_weight)
+    def _take(self, rows: Nearest) -> None:
+        self._taken += rows.indices.tolist()
+        self._owners += rows.owners.tolist()
+        self._small.extend(rows.rows.astype(np.float64), rows.ceilings, self._preserve_weight)
         self._minimise(self.vector)
 
     def raise_floors(self, floors: NDArray[np.float64]) -> None:
@@ -286,8 +302,9 @@ class _Search:
 
     def solution(self, margins: Margins | None) -> Solution:
         excess = self._small.excess(self.vector)
-        lost = _violations(excess[: self._count], np.arange(self._count))
-        stolen = _violations(excess[self._count :], np.array(self._taken, dtype=np.intp))
+        lost = Violations.worst_first(excess[: self._count], np.arange(self._count), np.full(self._count, -1))
+        taken, owners = np.array(self._taken, dtype=np.intp), np.array(self._owners, dtype=np.int64)
+        stolen = Violations.worst_first(excess[self._count :], taken, owners)
         return Solution(
             vector=self.vector,
             objective=self._found.objective,
@@ -312,9 +329,3 @@ class _Search:
             allowed = np.full(len(excess), margins.preserve)
             allowed[: self._count] = margins.retrieve
         return Status.COMPROMISED if (excess > allowed).any() else Status.SOLVED
-
-
-def _violations(excess: NDArray[np.float64], indices: NDArray[np.intp]) -> Violations:
-    over = np.flatnonzero(excess > 0)
-    over = over[np.argsort(-excess[over], kind="stable")]
-    return Violations(indices=indices[over], amounts=excess[over])

@@ -44,6 +44,7 @@ class DenseRows:
     def _pick(self, chosen: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(
             indices=chosen,
+            owners=chosen,
             rows=self._rows[chosen],
             ceilings=self._ceilings[chosen],
             radius=radius,
@@ -61,8 +62,8 @@ class Ring:
         self._ceilings = near.ceilings.copy()
         self._ceilings[np.isin(near.indices, taken)] = np.inf
 
-    def worst(self, vector: NDArray[np.float64], most: int) -> tuple[NDArray[np.intp], Array, NDArray[np.float64]]:
-        """Indices, rows and ceilings of those most violated at the vector, those too near to tell included."""
+    def worst(self, vector: NDArray[np.float64], most: int) -> Nearest:
+        """Those most violated at the vector, those too near to tell included."""
         near = self._near
         scores = near.rows @ vector.astype(near.rows.dtype)
         over = scores + self._doubts * np.linalg.norm(vector) - self._ceilings
@@ -70,4 +71,4 @@ class Ring:
         if len(chosen) > most:
             chosen = chosen[np.argpartition(-over[chosen], most)[:most]]
         self._ceilings[chosen] = np.inf
-        return near.indices[chosen], near.rows[chosen], near.ceilings[chosen]
+        return near.at(chosen)

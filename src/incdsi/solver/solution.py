@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,20 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Violations:
-    """Which constraints are not met in full, and by how much (margins included)."""
+    """Which constraints are not met in full, whose they are, and by how much (margins included), worst first."""
 
     indices: NDArray[np.intp]
+    owners: NDArray[np.integer[Any]]
     amounts: NDArray[np.float64]
+
+    @classmethod
+    def worst_first(
+        cls, excess: NDArray[np.float64], indices: NDArray[np.intp], owners: NDArray[np.integer[Any]]
+    ) -> Violations:
+        """Those with an excess."""
+        over = np.flatnonzero(excess > 0)
+        over = over[np.argsort(-excess[over], kind="stable")]
+        return cls(indices=indices[over], owners=owners[over], amounts=excess[over])
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -2,7 +2,6 @@
 
 from incdsi.store.base import Base
 from incdsi.store.reading import Changes
-from incdsi.store.records import Record, StoredQuery
 from incdsi.store.store import Store
 
-__all__ = ["Base", "Changes", "Record", "Store", "StoredQuery"]
+__all__ = ["Base", "Changes", "Store"]

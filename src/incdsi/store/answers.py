@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import NamedTuple
 
 import apsw
+
+from incdsi.records import Answer
 
 MOST = 10_000
 SECONDS = 86_400.0
@@ -22,15 +23,6 @@ CREATE TABLE IF NOT EXISTS answers (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at);
 """
-
-
-class Answer(NamedTuple):
-    """What was asked, by its digest, and what was said."""
-
-    request: bytes
-    status: int
-    content: bytes
-    version: int
 
 
 def keep(connection: apsw.Connection, key: str, answer: Answer) -> None:

@@ -11,11 +11,11 @@ import apsw
 import numpy as np
 
 from incdsi.errors import CorruptStore
+from incdsi.records import Record
 from incdsi.store.base import Identity, TornBaseError, read_base_file
 from incdsi.store.codec import FLOAT32, FLOAT64, checksum, metadata_rows
 from incdsi.store.files import STORE
 from incdsi.store.reading import RECORDS, decoded
-from incdsi.store.records import Record
 from incdsi.store.schema import MIGRATIONS
 
 PARTS = ("text", "queries", "solution")

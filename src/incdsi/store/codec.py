@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Document, MetadataValue, utf8
 from incdsi.errors import InvalidInput
 from incdsi.filters import Kind, comparables
-from incdsi.store.records import JSON, Record, StoredQuery
+from incdsi.records import JSON, Record, StoredQuery
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")

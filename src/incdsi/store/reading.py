@@ -12,9 +12,9 @@ import apsw
 
 from incdsi.documents import Document
 from incdsi.errors import TooLarge, UnknownDocument
+from incdsi.records import JSON, Record
 from incdsi.store.codec import decode, decode_document
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt
-from incdsi.store.records import Record
 
 # Left joins: a document whose other half is gone must be an error, not an absence.
 RECORDS = """
@@ -77,14 +77,14 @@ def read_titles(connection: apsw.Connection, ids: Iterable[str], longest: int) -
     return dict(found)
 
 
-class Upserts(Iterator[Record]):
-    """Records newer than `since` in sequence order; gives its connection back when done or closed."""
+class Records(Iterator[Record]):
+    """Those of `RECORDS` under a condition, in an order; gives its connection back when done or closed."""
 
-    def __init__(self, readers: Readers, reader: Reader, file: Path, since: int) -> None:
+    def __init__(self, readers: Readers, reader: Reader, file: Path, rest: str, *parameters: int) -> None:
         self._file = file
         self._readers = readers
         self._reader: Reader | None = reader
-        self._cursor = reader.connection.execute(f"{RECORDS} WHERE sequence > ? ORDER BY sequence", (since,))
+        self._cursor = reader.connection.execute(f"{RECORDS} {rest}", parameters)
 
     def __next__(self) -> Record:
         if self._reader is None:
@@ -118,17 +118,36 @@ class Changes:
 
     `reload` means that what was removed is no longer known (compacted away, or the caller knows a
     future this store never had): forget all rows, `upserts` then holds every record. `upserts`
-    keeps its snapshot open until it is exhausted or closed.
+    keeps its snapshot open until it is exhausted or closed. `settings` are the index's, in the same snapshot.
     """
 
-    upserts: Upserts
+    upserts: Records
     removed: tuple[int, ...]
     sequence: int
     reload: bool
+    settings: JSON
 
 
-def read_changes(readers: Readers, file: Path, since: int) -> Changes:
-    """What is newer than `since`, in a snapshot that lives as long as the iterator."""
+def read_setting(connection: apsw.Connection, key: str) -> JSON:
+    """A setting; None when it was never set."""
+    dumped = connection.execute("SELECT value FROM settings WHERE key = ?", (key,)).get
+    return None if dumped is None else json.loads(dumped)
+
+
+def read_records(readers: Readers, file: Path) -> Records:
+    """Everything, in the order of rows, in a snapshot that lives as long as the iterator."""
+    reader = readers.take()
+    try:
+        with clear_errors(file):
+            reader.connection.execute("BEGIN")
+            return Records(readers, reader, file, "ORDER BY documents.row")
+    except BaseException:
+        _end(readers, reader)
+        raise
+
+
+def read_changes(readers: Readers, file: Path, since: int, settings: str) -> Changes:
+    """What is newer than `since`, in a snapshot that lives as long as the iterator, with the settings of that name."""
     reader = readers.take()
     try:
         with clear_errors(file):
@@ -138,10 +157,11 @@ def read_changes(readers: Readers, file: Path, since: int) -> Changes:
             start = 0 if reload else since
             removed = () if reload else _removed(reader.connection, since)
             return Changes(
-                upserts=Upserts(readers, reader, file, start),
+                upserts=Records(readers, reader, file, "WHERE sequence > ? ORDER BY sequence", start),
                 removed=removed,
                 sequence=sequence,
                 reload=reload,
+                settings=read_setting(reader.connection, settings),
             )
     except BaseException:
         _end(readers, reader)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,8 +17,8 @@ from incdsi.documents import Document
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
 from incdsi.filters import Filter
 from incdsi.progress import Progress
+from incdsi.records import JSON, Answer, Record
 from incdsi.store import answers, checks, forks, reading, upkeep
-from incdsi.store.answers import Answer
 from incdsi.store.base import Array, Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import HELD_OUT
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
@@ -27,7 +26,6 @@ from incdsi.store.files import STORE
 from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
 from incdsi.store.reading import Changes
-from incdsi.store.records import JSON, Record
 from incdsi.store.schema import check_format, format_version, migrate, readable
 from incdsi.store.transaction import Transaction
 
@@ -245,9 +243,13 @@ class Store:
         with self._readers.borrow() as connection:
             return reading.read_titles(connection, ids, longest)
 
-    def changes(self, since: int) -> Changes:
-        """Everything newer than `since` in one snapshot; `since=0` is everything."""
-        return reading.read_changes(self._readers, self._file, since)
+    def changes(self, since: int, settings: str = "index") -> Changes:
+        """Everything newer than `since`, and the settings of that name, in one snapshot; `since=0` is everything."""
+        return reading.read_changes(self._readers, self._file, since, settings)
+
+    def records(self) -> reading.Records:
+        """Everything, in the order of rows, in one snapshot."""
+        return reading.read_records(self._readers, self._file)
 
     def poll(self) -> bool:
         """Whether any process committed something since the last poll, or since opening."""
@@ -272,6 +274,12 @@ class Store:
             )
             return tuple(row for (row,) in found)
 
+    @property
+    def next_row(self) -> int:
+        """The row that the next document will get; sure while one holds the lock."""
+        last = self._value("SELECT seq FROM sqlite_sequence WHERE name = 'documents'")
+        return 1 if last is None else int(last) + 1
+
     def filter_rows(self, tree: Filter) -> NDArray[np.int64]:
         """The rows whose metadata passes the filter, in increasing order."""
         condition, parameters = compile_filter(tree)
@@ -286,8 +294,9 @@ class Store:
 
     def setting(self, key: str, default: JSON = None) -> JSON:
         """A setting, or `default` when it was never set."""
-        dumped = self._value("SELECT value FROM settings WHERE key = ?", (key,))
-        return default if dumped is None else json.loads(dumped)
+        with self._readers.borrow() as connection:
+            stored = reading.read_setting(connection, key)
+        return default if stored is None else stored
 
     def answer(self, key: str) -> Answer | None:
         """What was answered under that key, while it is remembered."""

@@ -10,12 +10,11 @@ import apsw
 
 from incdsi.documents import utf8
 from incdsi.errors import DuplicateDocument, InvalidInput, UnknownDocument
+from incdsi.records import JSON, Answer, Record
 from incdsi.store import answers
-from incdsi.store.answers import Answer
 from incdsi.store.codec import Columns, dump_json, encode
 from incdsi.store.connections import clear_errors
 from incdsi.store.reading import find_row
-from incdsi.store.records import JSON, Record
 
 
 class Transaction:

@@ -14,12 +14,12 @@ from incdsi.documents import utf8
 from incdsi.durable import copy_tree, fsync
 from incdsi.errors import IndexLocked, IndexNotFound
 from incdsi.progress import Progress
+from incdsi.records import JSON
 from incdsi.store import answers
 from incdsi.store.base import remove_bases
 from incdsi.store.codec import dump_json
 from incdsi.store.connections import BUSY_MILLISECONDS, Readers, clear_errors, disk_full, open_writer, whole_or_nothing
 from incdsi.store.files import MODEL, STORE, WAL, staged
-from incdsi.store.records import JSON
 from incdsi.store.schema import APPLICATION_ID, check_format, migrate
 
 _PAGES_A_STEP = 2048

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from incdsi.engine.settings import DEFAULT_FUSION
 from incdsi.progress import Progress
-from incdsi.search import DEFAULT_FUSION
 from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.experiments import main_table
 from incdsi_lab.experiments.comparing import basis, compared, unique

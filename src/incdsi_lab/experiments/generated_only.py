@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from incdsi.index.settings import Method
+from incdsi.engine.settings import Method
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import basis, unique
 from incdsi_lab.experiments.grid import Point, chosen_by, grid_tasks, keeping_the_old, level, points

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.settings import Method
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import compared
 from incdsi_lab.experiments.judging import hits1

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.settings import Method
 from incdsi.progress import Progress, Stopwatch
-from incdsi.search import fuse
 from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi_lab.baselines.ranking import best_of, blocks_of_scores
 from incdsi_lab.baselines.vectors import VectorMethod
 from incdsi_lab.embedded import grouped
+from incdsi_lab.fusion import fuse
 from incdsi_lab.streams import Newcomers, Solver, State, add_all
 
 
@@ -91,6 +91,5 @@ class Fused:
     def _blocks(self, queries: Questions) -> Iterator[Floats]:
         learned = blocks_of_scores(self._learned.embedded(queries), self._learned.document_vectors)
         for dense, words in zip(learned, self._lexical.blocks(queries.texts), strict=True):
-            alive = np.ones(dense.shape[1], dtype=bool)
-            rows = [fuse(one, other, alive, self._weight) for one, other in zip(dense, words, strict=True)]
+            rows = [fuse(one, other, self._weight) for one, other in zip(dense, words, strict=True)]
             yield np.stack(rows)

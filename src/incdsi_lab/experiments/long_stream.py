@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import SAFE, Hyperparameters
-from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.baselines import protocol
 from incdsi_lab.baselines.classification import trained

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.engine.settings import Method
 from incdsi.errors import InvalidFile
-from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi.training.settings import FrozenSettings, Start
 from incdsi.trec import write_lines

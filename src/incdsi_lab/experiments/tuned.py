@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.settings import Method
 from incdsi.progress import Progress
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from incdsi.engine.settings import Method
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
-from incdsi.index.settings import Method
 
 
 def weighed(retrieve: float, anchor: float, first: float, second: float, *, scale: float = 20.0) -> Hyperparameters:

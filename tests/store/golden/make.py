@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from incdsi.documents import Document
-from incdsi.store import Record, Store, StoredQuery
+from incdsi.records import Record, StoredQuery
+from incdsi.store import Store
 from incdsi.store.schema import format_version
 
 HERE = Path(__file__).parent

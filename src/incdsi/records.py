@@ -1,10 +1,10 @@
-"""What goes into the store and comes out of it: Record, StoredQuery."""
+"""What an engine keeps: Record, StoredQuery, Answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,3 +54,12 @@ class Record:
     constrained_by: tuple[int, ...] = ()
     row: int = 0
     sequence: int = 0
+
+
+class Answer(NamedTuple):
+    """What was asked, by its digest, and what was said."""
+
+    request: bytes
+    status: int
+    content: bytes
+    version: int

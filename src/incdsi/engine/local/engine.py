@@ -1,0 +1,328 @@
+"""LocalEngine: a store, what is live of it, and who may change it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from incdsi.documents import Document
+from incdsi.engine.local import models
+from incdsi.engine.local.live import Live
+from incdsi.engine.local.view import LocalView
+from incdsi.engine.protocol import Bench, Floats, Rows
+from incdsi.engine.settings import KEY, Settings
+from incdsi.errors import DiskFailed, DiskFull, UnknownDocument, VersionConflict
+from incdsi.filters import Filter
+from incdsi.progress import Progress, Stopwatch
+from incdsi.records import JSON, Answer, Record
+from incdsi.store import Store
+from incdsi.store.connections import clear_errors
+from incdsi.store.transaction import Transaction
+from incdsi.text.encoders import Encoder
+
+logger = logging.getLogger("incdsi")
+BASE_EVERY = 4096  # changes after which closing writes a new base
+
+
+class LocalEngine:
+    """Documents in a folder: it follows what other processes write, and writes itself from its first change on.
+
+    Searches take a `view` and never wait for a change. Changes are made one at a time, inside `changing`; whatever
+    interrupts one, the next view shows what was committed.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._reader: Store | None = None  # what was read from before writing; a search may still be using it
+        self._writing = False
+        self.mutex = threading.RLock()  # held by whoever changes the index
+        self._following = threading.Lock()  # held by whoever replaces what is live: never for long
+        self._behind = False
+        self.live = Live.load(store, writer=False)
+
+    @classmethod
+    def create(cls, path: Path | str, settings: Settings, encoder: Encoder, beside: Mapping[str, JSON]) -> None:
+        """An empty index in a new folder, with the encoder in it if it can be kept."""
+        stored = {KEY: settings.to_json(), **beside}
+        Store.create(path, stored, prepare=models.keeper(encoder)).close()
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        store = Store.open(path, writer=False)
+        try:
+            return cls(store)
+        except BaseException:
+            store.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of files and lock; a writer that changed much leaves a base. In a forked child nothing happens."""
+        if self.store.foreign:
+            return
+        with self.mutex:
+            writing, self._writing = self._writing, False
+            try:
+                if writing and self.live.sequence - self._base_sequence() >= BASE_EVERY:
+                    self._refresh_base()
+            finally:
+                if self._reader is not None:
+                    self._reader.close()
+                self.store.close()
+                self.live = Live(self.live.settings, writer=False)  # lets go of the mapped base
+
+    # Reading
+
+    @property
+    def path(self) -> Path:
+        return self.store.path
+
+    @property
+    def version(self) -> int:
+        return self.store.version
+
+    def view(self) -> LocalView:
+        """Everything that was committed by now, by whatever process."""
+        self.store.require_usable()
+        if not self._writing:
+            with self._following:
+                if not self._writing:
+                    self._follow()
+        live = self.live
+        return LocalView(live, live.settings, self.matching)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.store
+
+    def get(self, id: str) -> Record:
+        return self.store.get(id)
+
+    def row_of(self, id: str) -> int:
+        return self.store.row_of(id)
+
+    def ids(self, rows: Iterable[int]) -> list[str]:
+        return self.store.ids(rows)
+
+    def titles(self, ids: Sequence[str], longest: int) -> dict[str, str]:
+        return self.store.titles(ids, longest)
+
+    def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]:
+        return self.store.documents(rows, most_bytes)
+
+    def records(self) -> Iterator[Record]:
+        return self.store.records()
+
+    def vectors(self) -> tuple[list[str], Floats]:
+        """All ids and their document vectors, (n, h), as of now."""
+        while True:
+            self.view()
+            rows, vectors = self.live.all_vectors()
+            with contextlib.suppress(UnknownDocument):  # one was deleted meanwhile
+                return self.ids(rows.tolist()), vectors
+
+    def answer(self, key: str) -> Answer | None:
+        return self.store.answer(key)
+
+    def verify(self) -> list[str]:
+        return self.store.verify()
+
+    def backup(self, target: Path | str, progress: Progress | None) -> None:
+        self.store.backup(target, progress=progress)
+
+    def matching(self, where: Filter) -> Rows:
+        return self.store.filter_rows(where)
+
+    def constrained_by(self, row: int) -> Sequence[int]:
+        return self.store.constrained_by(row)
+
+    def unresolved(self) -> Sequence[int]:
+        return self.store.unresolved()
+
+    def held_out(self) -> int:
+        return self.store.held_out()
+
+    def setting(self, key: str) -> JSON:
+        return self.store.setting(key)
+
+    def encoder(self, settings: Settings, given: Encoder | str | Path | None = None) -> Encoder:
+        """The one those settings mean: the caller's if it is that one, else the one in the folder."""
+        return models.open_model(self.path, settings.model, settings.fingerprint, given)
+
+    # Changing
+
+    @contextlib.contextmanager
+    def changing(self, if_version: int | None) -> Iterator[None]:
+        """Hold the lock, be up to date, and refuse when the index is not the one the caller saw."""
+        self.store.require_usable()
+        with self.mutex:
+            self._become_writer()
+            if if_version is not None and if_version != self.version:
+                raise VersionConflict(
+                    f"expected the index at version {if_version}, found {self.version}; read it again and retry"
+                )
+            try:
+                yield
+            except BaseException:
+                self.recover()
+                raise
+            if self.live.wasteful:
+                self.live = self.live.bench()
+
+    def recover(self) -> None:
+        """Read the store anew when something was committed that what is live does not show."""
+        if self.live.sequence != self.version:
+            self.live = Live.load(self.store, writer=True)
+
+    @property
+    def next_row(self) -> int:
+        return self.store.next_row
+
+    @contextlib.contextmanager
+    def write(self, watch: Stopwatch | None = None) -> Iterator[LocalBatch]:
+        """One transaction: on the disk, then in what is live, when the block ends."""
+        watch = watch or Stopwatch()
+        with watch.step("commit"), self.store.transaction() as tx:
+            batch = LocalBatch(tx)
+            yield batch
+        with watch.step("append"):
+            self.live.remove(batch.removed)
+            self.live.put(batch.records)
+            if batch.settings is not None:
+                self.live.settings = batch.settings
+            self.live.sequence = self.version
+
+    def amend_answer(self, key: str, answer: Answer) -> None:
+        with self.mutex:
+            self.store.amend_answer(key, answer)
+
+    def bench(self, settings: Settings) -> Live:
+        return Live(settings)
+
+    def swap(self, bench: Bench, records: Iterable[Record], settings: Settings, beside: Mapping[str, JSON]) -> None:
+        """Store it all in one transaction; `bench`, one of this engine's, is what is live from then on."""
+        if not isinstance(bench, Live):
+            raise TypeError(f"a folder shows only benches of its own, not a {type(bench).__name__}")
+        changed = False
+        with self.store.transaction() as tx:
+            for record in records:
+                tx.replace(record.document.id, record)
+                changed = True
+            tx.set_setting(KEY, settings.to_json())
+            for key, value in beside.items():
+                tx.set_setting(key, value)
+        bench.settings, bench.sequence = settings, self.version
+        self.live = bench
+        if changed:
+            self._refresh_base()
+
+    def keep_encoder(self, encoder: Encoder) -> str | None:
+        """Put an encoder into the folder, beside the one in use; what settings call it."""
+        with clear_errors(self.path / models.MODELS):
+            models.keeper(encoder)(self.path)
+        return models.folder_name(encoder)
+
+    def compact(self) -> None:
+        """Leave no byte of what was deleted in any file, and a fresh base."""
+        self.live = self.live.bench()
+        self._write_base()
+        self.store.compact()
+        self.drop_old_encoders()
+
+    def drop_old_encoders(self) -> None:
+        """A reader or a backup that began before a swap may still want the model of then: leave it to the next.
+
+        So does a disk that is full or failing: the swap is done.
+        """
+        keep = self.live.settings.model
+        with contextlib.suppress(DiskFull, DiskFailed):
+            if models.others(self.path, keep) and self.store.settled():
+                models.remove_others(self.path, keep)
+
+    # Inside
+
+    def _follow(self) -> None:
+        self._behind |= self.store.poll()
+        if not self._behind:
+            return
+        changes = self.store.changes(self.live.sequence)
+        if Settings.from_json(changes.settings).fingerprint == self.live.settings.fingerprint:
+            try:
+                live = self.live.caught_up(changes)
+            except BaseException:  # half caught up: begin again, from nothing, with the next search
+                self.live = Live(self.live.settings, writer=False)
+                raise
+            self.live = live.bench() if live.wasteful else live
+        else:
+            changes.upserts.close()
+            self.live = Live.load(self.store, writer=False)
+        self._behind = False
+
+    def _become_writer(self) -> None:
+        if self._writing:
+            return
+        self.view()  # refuses a closed index
+        writer = Store.open(self.path, writer=True)
+        try:
+            live = Live.load(writer, writer=True)  # searches go on by what was read before
+        except BaseException:
+            writer.close()
+            raise
+        with self._following:
+            self._reader, self.store, self.live, self._writing = self.store, writer, live, True
+        self.drop_old_encoders()
+
+    def _base_sequence(self) -> int:
+        base = self.store.base()
+        return base.sequence if base is not None else 0
+
+    def _refresh_base(self) -> None:
+        """Write a base if the disk lets us: what was acknowledged does not depend on one."""
+        try:
+            self._write_base()
+        except (DiskFull, DiskFailed):
+            logger.warning("the disk is full or failing: no base was written, so opening this index will take longer")
+
+    def _write_base(self) -> None:
+        self.store.write_base(self.live.to_arrays(), self.live.sequence)
+
+
+class LocalBatch:
+    """A transaction, and what it will show."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self.records: list[Record] = []
+        self.removed: list[int] = []
+        self.settings: Settings | None = None
+
+    @property
+    def version(self) -> int:
+        return self._transaction.version
+
+    def insert(self, record: Record) -> None:
+        row = self._transaction.insert(record)
+        if row != record.row:  # whoever was placed by it would be known by another
+            raise RuntimeError(f"document {record.document.id!r} was placed as row {record.row} and stored as {row}")
+        self.records.append(record)
+
+    def replace(self, record: Record) -> None:
+        self._transaction.replace(record.document.id, record)
+        self.records.append(record)
+
+    def delete(self, id: str) -> int:
+        self.removed.append(self._transaction.delete(id))
+        return self.removed[-1]
+
+    def save(self, settings: Settings) -> None:
+        """Settings that place no document otherwise."""
+        self._transaction.set_setting(KEY, settings.to_json())
+        self.settings = settings
+
+    def set_setting(self, key: str, value: JSON) -> None:
+        self._transaction.set_setting(key, value)
+
+    def keep_answer(self, key: str, answer: Answer) -> None:
+        self._transaction.keep_answer(key, answer)

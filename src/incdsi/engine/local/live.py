@@ -1,0 +1,210 @@
+"""What an open index holds in memory: vectors, preserve rows and words, derived from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.engine.local.owners import QueryOwners
+from incdsi.engine.local.view import Learned, Lexical, LocalView
+from incdsi.engine.settings import Settings
+from incdsi.errors import CorruptStore, UnsupportedFormat
+from incdsi.filters import Filter
+from incdsi.lexical import LexicalIndex
+from incdsi.preserve import PreserveRows
+from incdsi.records import Record
+from incdsi.rows import LocalRows
+from incdsi.rows.table import Growing
+from incdsi.store import Base, Changes, Store
+from incdsi.text.queries import represent
+
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+PORTION = 512  # records taken from the store at a time
+
+
+class Live:
+    """Documents by row, in memory: a bench, and what an engine shows of its store up to `sequence`.
+
+    Losing it costs time, never data. One thread changes it; any number search it meanwhile, each in a `view`. A reader
+    (`writer=False`) keeps no preserve rows and does not know whose the queries are. Inside, a state of a document is
+    known by its slot, which is never used again.
+    """
+
+    def __init__(self, settings: Settings, *, writer: bool = True) -> None:
+        self.settings = settings
+        self.writer = writer
+        self.vectors = LocalRows(settings.dimension)
+        self.words = LexicalIndex()
+        self.sequence = 0
+        self._queries = QueryOwners()
+        self._rows = Growing(np.int64)
+        self._slots: dict[int, int] = {}
+
+    @classmethod
+    def load(cls, store: Store, *, writer: bool) -> Self:
+        """Everything in the store: the base if it is sound, then what is newer."""
+        base = store.base()
+        if base is not None:
+            changes = store.changes(base.sequence)
+            live = cls(Settings.from_json(changes.settings), writer=writer)
+            try:
+                live._take_base(base)
+                return live.caught_up(changes)
+            except (CorruptStore, UnsupportedFormat, KeyError, ValueError):  # a cache: read everything instead
+                changes.upserts.close()
+        changes = store.changes(0)
+        return cls(Settings.from_json(changes.settings), writer=writer).caught_up(changes)
+
+    # Reading
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._slots
+
+    def view(self) -> LocalView:
+        """The documents of this moment."""
+        return LocalView(self, self.settings)
+
+    def learned(self, query: Floats, where: Filter | None = None) -> Learned:
+        return self.view().learned(query, where)
+
+    def lexical(self, text: str, where: Filter | None = None) -> Lexical:
+        return self.view().lexical(text, where)
+
+    def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
+        return self.view().rivals(queries, without)
+
+    def preserve(self, margin: float, without: int | None = None) -> PreserveRows:
+        return self.view().preserve(margin, without)
+
+    def elsewhere(self, query: str, row: int) -> bool:
+        """Whether another document than that in the row has this query."""
+        return self._queries.elsewhere(query, row)
+
+    def bench(self) -> Self:
+        """The same documents without empty slots; searches in this one go on undisturbed."""
+        bench = type(self)(self.settings, writer=self.writer)
+        bench._fill(self.to_arrays())
+        bench.sequence = self.sequence
+        return bench
+
+    def slot(self, row: int) -> int | None:
+        """Where the present state of that document is."""
+        return self._slots.get(row)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all slots so far."""
+        rows: Rows = self._rows.values
+        return rows
+
+    def all_vectors(self) -> tuple[Rows, Floats]:
+        """All rows and their document vectors, (n, h)."""
+        slots = np.flatnonzero(self.vectors.alive)
+        return self.rows[slots], self.vectors.vectors(slots)
+
+    # Changing
+
+    def caught_up(self, changes: Changes) -> Self:
+        """This, with everything newer than it; another one when what was removed is not known any more."""
+        settings = Settings.from_json(changes.settings)
+        live = type(self)(settings, writer=self.writer) if changes.reload else self
+        live.remove([row for row in changes.removed if row in live])
+        portion: list[Record] = []
+        for record in changes.upserts:
+            portion.append(record)
+            if len(portion) == PORTION:
+                live.put(portion)
+                portion = []
+        live.put(portion)
+        live.settings, live.sequence = settings, changes.sequence
+        return live
+
+    def put(self, records: Sequence[Record]) -> None:
+        """Show these documents, new ones or new states of old ones."""
+        if not records:
+            return
+        first = len(self._rows.values)
+        slots = range(first, first + len(records))
+        self.words.add_many(list(slots), [record.document.content for record in records])
+        self._rows.append(np.array([record.row for record in records], dtype=np.int64))
+        old = [self._slots.get(record.row) for record in records]
+        vectors = [record.vector for record in records]
+        self.vectors.append_many(vectors, [self._preserved(record) for record in records], instead_of=old)
+        self._slots.update(zip((record.row for record in records), slots, strict=True))
+        if self.writer:
+            for record in records:
+                self._queries.put(record.row, [query.text for query in record.queries])
+        self.words.remove_many([slot for slot in old if slot is not None])
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """Hide these documents."""
+        slots = [self._slots.pop(row) for row in rows]
+        for row in rows:
+            self._queries.remove(row)
+        if slots:
+            self.vectors.remove_many(slots)
+            self.words.remove_many(slots)
+
+    @property
+    def wasteful(self) -> bool:
+        """Whether more slots are empty than it is worth keeping."""
+        return len(self._rows.values) > 2 * len(self) + 1024
+
+    # The base
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything as plain arrays, for the base."""
+        slots = np.array(sorted(self._slots.values()), dtype=np.intp)
+        rows = self.rows[slots]
+        owners, preserve_rows, own_scores = self.vectors.preserve_arrays()
+        return {
+            "store_rows": rows,
+            "vectors": self.vectors.vectors(slots),
+            **{f"moments.{name}": array for name, array in self.vectors.moments_arrays().items()},
+            "owners": np.searchsorted(slots, owners),
+            "preserve_rows": preserve_rows,
+            "own_scores": own_scores,
+            **{f"lexical.{name}": array for name, array in self.words.to_arrays(slots).items()},
+            **{f"queries.{name}": array for name, array in self._queries.to_arrays(rows.tolist()).items()},
+        }
+
+    def _take_base(self, base: Base) -> None:
+        self._fill(base.arrays)
+        self.sequence = base.sequence
+
+    def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        rows = np.array(arrays["store_rows"], dtype=np.int64)
+        self.words = LexicalIndex.from_arrays(_under("lexical.", arrays))
+        if len(self.words) != len(rows):
+            raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
+        self.vectors.fill(arrays["vectors"], _under("moments.", arrays))
+        if self.writer:
+            self._queries.fill(rows.tolist(), _under("queries.", arrays))
+            self.vectors.fill_preserve(arrays["owners"], arrays["preserve_rows"], arrays["own_scores"])
+        self._rows.append(rows)
+        self._slots = dict(zip(rows.tolist(), range(len(rows)), strict=True))
+
+    def _preserved(self, record: Record) -> Floats:
+        """The preserve rows of a document: in the general form each query it wins, in the paper's their mean."""
+        if not self.writer:
+            return _stacked([], self.settings.dimension)
+        if self.settings.method == "general":
+            return _stacked([query.embedding for query in record.queries if query.preserved], self.settings.dimension)
+        used = [query.embedding for query in record.queries if query.used]
+        return represent(_stacked(used or [record.anchor], self.settings.dimension))[None]
+
+
+def _stacked(vectors: Sequence[Floats], dimension: int) -> Floats:
+    return np.stack(vectors) if vectors else np.empty((0, dimension), dtype=np.float32)
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}

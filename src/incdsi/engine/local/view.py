@@ -1,0 +1,170 @@
+"""The documents of one moment, scored: slots become rows here, and are not seen above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.engine.protocol import Best, Doubles, Floats, Rows
+from incdsi.engine.settings import Settings
+from incdsi.errors import UnknownDocument
+from incdsi.filters import Filter
+from incdsi.preserve import Nearest
+from incdsi.rows.preserve import Ceilings
+from incdsi.rows.scores import Mask, Scores, Slots, Spread
+
+if TYPE_CHECKING:
+    from incdsi.engine.local.live import Live
+
+
+class LocalView:
+    """What `live` shows when this is made; `matching` gives the rows that pass a filter."""
+
+    def __init__(self, live: Live, settings: Settings, matching: Callable[[Filter], Rows] | None = None) -> None:
+        self.settings = settings
+        self._live = live
+        self._moment = live.vectors.moment
+        self._scored = False
+        self._matching = matching
+        self._passed: tuple[Filter, Rows] | None = None  # the last filter, and who passed it
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._moment.alive))
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._live
+
+    def learned(self, query: Floats, where: Filter | None = None) -> Learned:
+        self._scored = True
+        scores, spread = self._live.vectors.scores_and_spread(query, self._moment)
+        return Learned(self, scores, spread, self._allowed(where))
+
+    def lexical(self, text: str, where: Filter | None = None) -> Lexical:
+        while True:
+            moment = self._moment
+            scores = self._live.words.scores(text, len(moment.alive))
+            # The words of a document that is replaced meanwhile are gone from where it was: look again, unless the
+            # vectors of that moment count already, which find it all the same.
+            if self._scored or self._live.vectors.moment is moment:
+                return Lexical(self, scores, self._allowed(where))
+            self._moment = self._live.vectors.moment
+
+    def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
+        scores, slots = self._live.vectors.best(queries, None if without is None else self._live.slot(without))
+        return scores, np.where(slots < 0, -1, self._live.rows[slots]) if len(self._live.rows) else slots
+
+    def preserve(self, margin: float, without: int | None = None) -> OwnedRows:
+        slot = None if without is None else self._live.slot(without)
+        return OwnedRows(self._live.vectors.under(margin, slot), self._live.rows)
+
+    def elsewhere(self, query: str, row: int) -> bool:
+        return self._live.elsewhere(query, row)
+
+    def bench(self) -> Live:
+        return self._live.bench()
+
+    @property
+    def alive(self) -> Mask:
+        """The slots that held a document then."""
+        return self._moment.alive
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all slots."""
+        return self._live.rows
+
+    def slots(self, rows: Rows) -> Slots:
+        """Where these documents were then; UnknownDocument when one was not there."""
+        return np.array([self._slot(row) for row in rows.tolist()], dtype=np.intp)
+
+    def _slot(self, row: int) -> int:
+        slot = self._live.slot(row)
+        if slot is None or slot >= len(self.alive) or not self.alive[slot]:  # it changed since
+            found = np.flatnonzero((self.rows[: len(self.alive)] == row) & self.alive)
+            if len(found) == 0:
+                raise UnknownDocument(f"no document in row {row}; it may have been deleted")
+            slot = int(found[0])
+        return slot
+
+    def _allowed(self, where: Filter | None) -> Mask:
+        if where is None:
+            return self.alive
+        if self._matching is None:
+            raise ValueError("only a view of a store can filter")
+        if self._passed is None or self._passed[0] is not where:
+            self._passed = where, self._matching(where)
+        return np.asarray(self.alive & np.isin(self.rows[: len(self.alive)], self._passed[1]))
+
+
+class Learned:
+    """Inner products with a query: one pass over all vectors, exact where it matters."""
+
+    def __init__(self, view: LocalView, scores: Scores, spread: Spread, allowed: Mask) -> None:
+        self.spread = spread
+        self._view = view
+        self._scores = scores
+        self._allowed = allowed
+        self._tops: dict[int, Best] = {}
+
+    def top(self, k: int) -> Best:
+        if k not in self._tops:  # who weighs the parts of a score this way and that asks again
+            self._tops[k] = self._top(k)
+        return self._tops[k]
+
+    def _top(self, k: int) -> Best:
+        slots, scores = self._scores.best(k, self._allowed, self._view.rows)
+        others = np.count_nonzero(self._allowed) > len(slots)
+        return Best(self._view.rows[slots], scores, float(scores[-1]) if others else -np.inf)
+
+    def score(self, rows: Rows) -> Doubles:
+        return self._scores.exact(self._view.slots(rows))
+
+
+class Lexical:
+    """BM25 of the documents that share a word with a text."""
+
+    def __init__(self, view: LocalView, scores: Floats, allowed: Mask) -> None:
+        self._view = view
+        self._known = scores.astype(np.float64)
+        self._found = np.flatnonzero((scores > 0) & allowed)
+        self.spread = _spread(self._known[(scores > 0) & view.alive], len(view))
+
+    def top(self, k: int) -> Best:
+        slots, scores = self._found, self._known[self._found]
+        if len(slots) > k:
+            enough = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
+            slots, scores = slots[enough], scores[enough]
+        rows = self._view.rows[slots]
+        order = np.lexsort((rows, -scores))[:k]
+        return Best(rows[order], scores[order], float(scores[order[-1]]) if len(self._found) > k else 0.0)
+
+    def score(self, rows: Rows) -> Doubles:
+        known: Doubles = self._known[self._view.slots(rows)]
+        return known
+
+
+class OwnedRows:
+    """Preserve rows whose owners are known by row."""
+
+    def __init__(self, ceilings: Ceilings, rows: Rows) -> None:
+        self._ceilings = ceilings
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._ceilings)
+
+    def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
+        return [replace(near, owners=self._rows[near.owners]) for near in self._ceilings.nearest(vectors, limit)]
+
+
+def _spread(scores: Doubles, count: int) -> Spread:
+    """Of `count` scores, of which all but these are 0; to float32's precision, whatever their order."""
+    if count == 0:
+        return Spread(0, 0.0, 0.0)
+    mean = float(scores.sum()) / count
+    squares = float(((scores - mean) ** 2).sum()) + (count - len(scores)) * mean * mean
+    return Spread(count, float(np.float32(mean)), squares)
