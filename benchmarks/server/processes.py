@@ -41,7 +41,7 @@ class Process:
         assert self.process.stdout is not None
         said = self.process.stdout.readline()
         if not said:
-            raise RuntimeError(f"expected {' '.join(command)} to say its address, found it ended")
+            raise RuntimeError(f"{' '.join(command)} ended without printing its address")
         self.url: str = json.loads(said)["address"]
 
     def resident_mb(self) -> float:

@@ -33,11 +33,11 @@ class Judged:
     def __post_init__(self) -> None:
         if not self.id or not self.text.strip():
             raise InvalidInput(
-                f"expected a query with an id and a text, found id {self.id!r} with text {self.text!r:.60}"
+                f"a query needs an id and a text; this one has id {self.id!r} and text {self.text!r:.60}"
             )
         if self.split not in PARTS:
             raise InvalidInput(
-                f"query {self.id!r}: expected a split of {', '.join(PARTS)}, found {self.split!r}; rename it"
+                f"query {self.id!r}: the split must be {', '.join(PARTS[:-1])} or {PARTS[-1]}, not {self.split!r}"
             )
 
 
@@ -93,18 +93,18 @@ class Gathering:
 
     def add_document(self, document: Document, path: Path | str | None = None, line: int | None = None) -> None:
         if document.id in self._documents:
-            message = f"expected each document once, found {document.id!r} again; remove one"
+            message = f"document {document.id!r} again; ids must be unique"
             raise _placed(message, path, line, DuplicateDocument)
         self._documents[document.id] = document
 
     def add_query(self, query: Judged, path: Path | str | None = None, line: int | None = None) -> None:
         if query.id in self._queries:
-            message = f"expected each query once, found {query.id!r} again; remove one"
+            message = f"query {query.id!r} again; ids must be unique"
             raise _placed(message, path, line, InvalidInput)
         if query.document_id not in self._documents:
             message = (
-                f"expected query {query.id!r} to name a document of {self._name}, "
-                f"found unknown id {query.document_id!r}; add the document or remove the query"
+                f"query {query.id!r} names the unknown document {query.document_id!r}; "
+                "add the document or remove the query"
             )
             raise _placed(message, path, line, UnknownDocument)
         self._queries[query.id] = query
@@ -114,7 +114,7 @@ class Gathering:
         present = {query.split for query in self._queries.values()}
         for part in parts:
             if part not in present:
-                message = f"expected at least one query in split {part!r} of {self._name}, found none"
+                message = f"{self._name} has no query in split {part!r}; it needs at least one"
                 raise _placed(message, path, None, InvalidInput)
 
     def has_document(self, document_id: str) -> bool:

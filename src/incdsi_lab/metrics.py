@@ -111,9 +111,7 @@ def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Compar
     1 (a binomial), and drawn 10,000 times for MRR@10.
     """
     if a.query_ids != b.query_ids:
-        raise InvalidInput(
-            f"expected two scores of the same queries, found {len(a)} and {len(b)} that differ; judge both alike"
-        )
+        raise InvalidInput(f"a paired test needs the same queries on both sides; these {len(a)} and {len(b)} differ")
     differences = b.values[measure] - a.values[measure]
     low, high = bootstrap(differences, seed)
     return Comparison(
@@ -178,7 +176,7 @@ def _require_no_ties(run: Run) -> None:
     for query_id, scores in run.items():
         if len({np.float32(score) for score in scores.values()}) != len(scores):
             raise InvalidInput(
-                f"expected a run without tied scores, found some at query {query_id!r}; make it with ranking.run_of"
+                f"query {query_id!r} has tied scores; a run must be without tied scores, as ranking.run_of makes it"
             )
 
 
@@ -187,8 +185,6 @@ def _measures() -> dict[object, str]:
     try:
         from ir_measures import RR, Success
     except ImportError as error:
-        raise MissingExtra(
-            "expected what evaluation needs, found no ir-measures; install it with: pip install 'incdsi[eval]'"
-        ) from error
+        raise MissingExtra("judging runs needs ir-measures; install it with: pip install 'incdsi[eval]'") from error
     hits: dict[object, str] = {Success @ k: f"H@{k}" for k in CUTOFFS}
     return {**hits, RR @ 10: "MRR@10"}

@@ -125,7 +125,7 @@ def _rooms() -> tuple[Any, Any]:
         raise
     except ImportError as error:
         raise MissingExtra(
-            f"expected what the study needs, found no {error.name}; install it with: pip install 'incdsi[train,eval]'"
+            f"the study needs {error.name}; install it with: pip install 'incdsi[train,eval]'"
         ) from error
     return laboratory, datasets
 

@@ -43,10 +43,10 @@ class Split:
             together = [id for name in names for id in getattr(self, name)]
             if len(set(together)) != len(together):
                 twice = next(id for id in together if together.count(id) > 1)
-                raise InvalidInput(f"expected each id in one of {', '.join(names)}, found {twice!r} twice")
+                raise InvalidInput(f"{twice!r} twice in {', '.join(names)}; each id belongs to one of them")
         for name in ("initial", "train", "test"):
             if not getattr(self, name):
-                raise InvalidInput(f"expected at least one id in {name}, found none")
+                raise InvalidInput(f"the split has no {name} ids; it needs at least one")
 
     def write(self, folder: Path | str) -> None:
         """Write one id a line for each part, and their sha256 as `sha256sum -c` checks them."""
@@ -94,7 +94,7 @@ def split(
     ids = [collection.documents[place].id for place in draw.permutation(len(collection.documents))]
     new, tuning = (max(1, round(share * len(ids))) if share else 0 for share in fractions[1:])
     if new + tuning >= len(ids):
-        raise InvalidInput(f"expected more than {new + tuning} documents to split {collection.name}, found {len(ids)}")
+        raise InvalidInput(f"splitting {collection.name} needs more than {new + tuning} documents; it has {len(ids)}")
     train, val = _train_and_val(collection, draw, validation)
     return Split(
         seed=seed,
@@ -122,14 +122,14 @@ def _train_and_val(
 
 def _require_fractions(fractions: Sequence[float], validation: float) -> None:
     if len(fractions) != 3 or min(fractions) < 0 or not math.isclose(sum(fractions), 1.0):
-        raise InvalidInput(f"expected three fractions that add up to 1, found {tuple(fractions)}")
+        raise InvalidInput(f"the three fractions must add up to 1; these are {tuple(fractions)}")
     if not 0 <= validation < 1:
-        raise InvalidInput(f"expected a share of validation queries from 0 to below 1, found {validation}")
+        raise InvalidInput(f"the share of validation queries must be at least 0 and below 1, not {validation}")
 
 
 def _one_line(id: str) -> str:
     if "\n" in id or "\r" in id:
-        raise InvalidInput(f"expected ids of one line to write a split, found {id!r}")
+        raise InvalidInput(f"a split holds one id a line; {id!r} has a line break")
     return id
 
 
@@ -137,22 +137,21 @@ def _verified(folder: Path) -> dict[str, str]:
     """The files' texts by name, each with the hash it was written with."""
     sums = folder / SUMS
     if not sums.is_file():
-        raise InvalidFile("expected a folder that Split.write made, found no such file", path=sums)
+        raise InvalidFile("no such file; this is not a folder that Split.write made", path=sums)
     contents = {}
     for number, line in enumerate(sums.read_text().splitlines(), start=1):
         expected, _, name = line.partition("  ")
         file = folder / name
         if not file.is_file():
-            raise InvalidFile(f"expected the file {name} beside this one, found none", path=sums, line=number)
+            raise InvalidFile(f"{name} is missing beside this file; restore it or split again", path=sums, line=number)
         found = file.read_bytes()
         if hashlib.sha256(found).hexdigest() != expected:
             raise InvalidFile(
-                f"expected {name} as it was written (sha256 {expected[:12]}), found it changed; restore it "
-                "or split again",
+                f"{name} has changed since it was written (sha256 {expected[:12]}); restore it or split again",
                 path=sums,
                 line=number,
             )
         contents[name] = found.decode()
     if missing := {ABOUT, *(f"{name}.txt" for name in (*DOCUMENT_PARTS, *QUERY_PARTS))} - contents.keys():
-        raise InvalidFile(f"expected hashes of all parts, found none of {', '.join(sorted(missing))}", path=sums)
+        raise InvalidFile(f"no hash of {', '.join(sorted(missing))}; restore this file or split again", path=sums)
     return contents

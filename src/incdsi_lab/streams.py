@@ -47,7 +47,7 @@ class Newcomers:
         if len(self.texts) != len(self.queries):
             raise InvalidInput(
                 f"expected queries for each of {len(self.texts)} documents, found {len(self.queries)}; "
-                "give an empty (0, h) array where there are none"
+                "pass an empty (0, h) array for a document without any"
             )
 
     @classmethod

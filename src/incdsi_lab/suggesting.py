@@ -91,9 +91,7 @@ def suggest_ax(ranges: Mapping[str, Range], finished: Sequence[Finished], seed: 
 def require_ax() -> None:
     """MissingExtra without Ax."""
     if importlib.util.find_spec("ax") is None:
-        raise MissingExtra(
-            "expected Ax for the authors' own optimiser, found none; install it with: pip install 'incdsi[paper]'"
-        )
+        raise MissingExtra("the authors' own optimiser needs Ax; install it with: pip install 'incdsi[paper]'")
 
 
 class Journal:
@@ -112,7 +110,7 @@ class Journal:
             if found != wanted:
                 differing = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
                 raise InvalidFile(
-                    f"expected the journal of this search, found one with another {', '.join(differing)}; "
+                    f"this is the journal of a search with another {', '.join(differing)}; "
                     "name another file, or remove this one",
                     path=path,
                 )
@@ -150,7 +148,7 @@ def _mend(path: Path) -> None:
     except (ValueError, TypeError):
         known = False
     if not known:
-        raise InvalidFile("expected a journal of trials, found something else; name another file", path=path, line=1)
+        raise InvalidFile("not a journal of trials; name another file", path=path, line=1)
     os.truncate(path, content.rfind(b"\n") + 1)
 
 
@@ -173,9 +171,7 @@ def _optuna() -> Any:
     try:
         import optuna
     except ImportError as error:
-        raise MissingExtra(
-            "expected what tuning needs, found no optuna; install it with: pip install 'incdsi[eval]'"
-        ) from error
+        raise MissingExtra("tuning needs optuna; install it with: pip install 'incdsi[eval]'") from error
     return optuna
 
 

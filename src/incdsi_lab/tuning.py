@@ -62,8 +62,8 @@ class Rehearsal:
         for name, count in (("old", len(self.standing.queries)), ("new", len(self.questions))):
             if count == 0:
                 raise InvalidInput(
-                    f"expected validation queries of {name} documents to tune by, found none; "
-                    "tell how many additions are expected, or hold out more queries"
+                    f"tuning needs validation queries of {name} documents, and there are none; "
+                    "say how many additions are expected, or hold out more queries"
                 )
 
     @classmethod

@@ -56,17 +56,17 @@ class TestOurs:
     @pytest.mark.parametrize(
         ("file", "row", "words"),
         [
-            ("docs.jsonl", {"id": "d0", "text": "again"}, "expected each document once, found 'd0' again"),
+            ("docs.jsonl", {"id": "d0", "text": "again"}, "document 'd0' again"),
             ("docs.jsonl", {"id": "d99"}, "no text, title or queries"),
             ("docs.jsonl", "{", "not valid JSON"),
-            ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "gone", "split": "test"}, "unknown id 'gone'"),
-            ("queries.jsonl", {"id": "q", "text": "w", "split": "test"}, "expected a field 'doc_id'"),
-            ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "d1", "split": "dev"}, "found 'dev'"),
-            ("queries.jsonl", {"id": "q", "text": " ", "doc_id": "d1", "split": "test"}, "expected a field 'text'"),
+            ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "gone", "split": "test"}, "unknown document 'gone'"),
+            ("queries.jsonl", {"id": "q", "text": "w", "split": "test"}, "the field 'doc_id'"),
+            ("queries.jsonl", {"id": "q", "text": "w", "doc_id": "d1", "split": "dev"}, "not 'dev'"),
+            ("queries.jsonl", {"id": "q", "text": " ", "doc_id": "d1", "split": "test"}, "the field 'text'"),
             (
                 "queries.jsonl",
                 {"id": "train:0:0", "text": "w", "doc_id": "d1", "split": "test"},
-                "expected each query once",
+                "again; ids must be unique",
             ),
         ],
     )
@@ -83,10 +83,10 @@ class TestOurs:
         samples.ours(tmp_path)
         rows = ({"id": f"q{i}", "text": "w", "doc_id": f"d{i}", "split": "train"} for i in range(3))
         queries = write_jsonl(tmp_path / "queries.jsonl.gz", rows)
-        assert refused(lambda: read_jsonl(tmp_path), "at least one query in split 'test'") == (str(queries), None)
+        assert refused(lambda: read_jsonl(tmp_path), "no query in split 'test'") == (str(queries), None)
 
     def test_a_folder_without_the_files_is_refused(self, tmp_path: Path) -> None:
-        assert refused(lambda: read_jsonl(tmp_path), "expected docs.jsonl in this folder") == (str(tmp_path), None)
+        assert refused(lambda: read_jsonl(tmp_path), "no docs.jsonl in this folder") == (str(tmp_path), None)
 
     @pytest.mark.skipif(not SHARED.is_dir(), reason="the real sets are not at hand")
     def test_a_real_set_is_read_whole(self) -> None:
@@ -117,11 +117,11 @@ class TestBeir:
     @pytest.mark.parametrize(
         ("file", "row", "words"),
         [
-            ("corpus.jsonl", {"_id": "d3", "title": "", "text": "again"}, "found 'd3' again"),
-            ("queries.jsonl", {"_id": "dev3", "text": "again"}, "found 'dev3' again"),
-            ("qrels/test.tsv", "test1\tgone\t1", "unknown id 'gone'"),
-            ("qrels/test.tsv", "nobody\td1\t1", "unknown id 'nobody'"),
-            ("qrels/dev.tsv", "dev1\td1\tmuch", "expected score to be a number, found 'much'"),
+            ("corpus.jsonl", {"_id": "d3", "title": "", "text": "again"}, "document 'd3' again"),
+            ("queries.jsonl", {"_id": "dev3", "text": "again"}, "query 'dev3' again"),
+            ("qrels/test.tsv", "test1\tgone\t1", "unknown document 'gone'"),
+            ("qrels/test.tsv", "nobody\td1\t1", "unknown query 'nobody'"),
+            ("qrels/dev.tsv", "dev1\td1\tmuch", "the score must be a number, not 'much'"),
             ("qrels/train.tsv", "train1\td1", "expected 3 columns"),
         ],
     )
@@ -131,9 +131,9 @@ class TestBeir:
 
     def test_an_empty_split_is_refused(self, tmp_path: Path) -> None:
         path = write_text(samples.beir(tmp_path) / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\n")
-        assert refused(lambda: read_beir(tmp_path), "at least one judgement above zero") == (str(path), None)
+        assert refused(lambda: read_beir(tmp_path), "no judgement above zero") == (str(path), None)
         path.unlink()
-        assert refused(lambda: read_beir(tmp_path), "expected test.tsv") == (str(path.parent), None)
+        assert refused(lambda: read_beir(tmp_path), "no test.tsv in this folder") == (str(path.parent), None)
 
 
 class TestNaturalQuestions:
@@ -165,11 +165,14 @@ class TestNaturalQuestions:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ({"example_id": 5000}, "expected each query once, found '5000' again"),
-            ({"document_url": "https://en.wikipedia.org/"}, "expected the address of a page"),
-            ({"document_url": None}, "expected a field 'document_url'"),
-            ({"question_text": ""}, "expected a field 'question_text'"),
-            ({"document_tokens": None, "document_url": "https://x.org/wiki/New"}, "document_text or document_tokens"),
+            ({"example_id": 5000}, "query '5000' again"),
+            ({"document_url": "https://en.wikipedia.org/"}, "is not the address of a page"),
+            ({"document_url": None}, "the field 'document_url'"),
+            ({"question_text": ""}, "the field 'question_text'"),
+            (
+                {"document_tokens": None, "document_url": "https://x.org/wiki/New"},
+                "neither document_text nor",
+            ),
         ],
     )
     def test_a_bad_line_is_refused(self, tmp_path: Path, change: dict[str, object], words: str) -> None:
@@ -182,12 +185,12 @@ class TestNaturalQuestions:
     def test_a_missing_or_empty_file_is_refused(self, tmp_path: Path) -> None:
         samples.natural_questions(tmp_path)
         write_text(tmp_path / "v1.0-simplified_nq-dev-all.jsonl.gz", "")
-        assert refused(lambda: read_natural_questions(tmp_path), "at least one query in split 'test'") == (
+        assert refused(lambda: read_natural_questions(tmp_path), "no query in split 'test'") == (
             str(tmp_path),
             None,
         )
         (tmp_path / "v1.0-simplified_nq-dev-all.jsonl.gz").unlink()
-        assert refused(lambda: read_natural_questions(tmp_path), "expected a file *dev*.jsonl*") == (
+        assert refused(lambda: read_natural_questions(tmp_path), "no file *dev*.jsonl*") == (
             str(tmp_path),
             None,
         )
@@ -232,7 +235,7 @@ class TestMSMarco:
         assert triples(found) == [*train, *test, ("320+2", question(20, "dev"), "D1", "test")]
 
     @pytest.mark.parametrize(
-        ("row", "words"), [("900 0 D1 1", "unknown id '900'"), ("100 0 D99 1", "unknown id 'D99'")]
+        ("row", "words"), [("900 0 D1 1", "unknown query '900'"), ("100 0 D99 1", "unknown document 'D99'")]
     )
     def test_a_bad_judgement_is_refused(
         self, tmp_path: Path, registered: tuple[str, str], row: str, words: str
@@ -242,7 +245,7 @@ class TestMSMarco:
 
     def test_an_unknown_dataset_is_refused(self) -> None:
         pytest.importorskip("ir_datasets")
-        assert refused(lambda: read_msmarco("msmarco-nothing/train"), "no such name") == (
+        assert refused(lambda: read_msmarco("msmarco-nothing/train"), "no dataset of that name") == (
             str(Path("msmarco-nothing/train")),
             None,
         )
@@ -291,11 +294,11 @@ class TestReleased:
     @pytest.mark.parametrize(
         ("file", "row", "words"),
         [
-            ("old_docs/valqueries.json", {"question": "q", "doc_id": 99}, "found one for '99'"),
-            ("old_docs/valqueries.json", {"question": "q", "doc_id": 25}, "found one for '25'"),
-            ("old_docs/valqueries.json", {"question": "q"}, "expected a field 'doc_id'"),
-            ("new_docs/trainqueries.json", {"question": "q", "doc_id": 1}, "each document once, found '1' again"),
-            ("tune_docs/passages_unseen.json", {"question": "q", "doc_id": 29}, "expected a field 'gen_question'"),
+            ("old_docs/valqueries.json", {"question": "q", "doc_id": 99}, "a query for '99'"),
+            ("old_docs/valqueries.json", {"question": "q", "doc_id": 25}, "a query for '25'"),
+            ("old_docs/valqueries.json", {"question": "q"}, "the field 'doc_id'"),
+            ("new_docs/trainqueries.json", {"question": "q", "doc_id": 1}, "document '1' again"),
+            ("tune_docs/passages_unseen.json", {"question": "q", "doc_id": 29}, "the field 'gen_question'"),
             ("tune_docs/testqueries.json", "{", "not valid JSON"),
             (
                 "old_docs/passages_seen.json",
@@ -311,22 +314,22 @@ class TestReleased:
     def test_a_bad_entry_of_an_array_is_refused_with_its_line(self, tmp_path: Path) -> None:
         path = samples.released(tmp_path, array=True) / "new_docs" / "valqueries.json"
         write_text(path, '[{"question": "q",\n  "doc_id": 24},\n\n {"question": "r"}]')
-        assert refused(lambda: read_released(tmp_path), "expected a field 'doc_id'") == (str(path), 4)
+        assert refused(lambda: read_released(tmp_path), "the field 'doc_id'") == (str(path), 4)
         write_text(path, '[{"question": "q", "doc_id": 24}, 7]')
-        assert refused(lambda: read_released(tmp_path), "found a int in it") == (str(path), 1)
+        assert refused(lambda: read_released(tmp_path), "must hold JSON objects, not int") == (str(path), 1)
         write_text(path, '[{"question": "q", "doc_id": 24},\n')
         assert refused(lambda: read_released(tmp_path), "Expecting value") == (str(path), 2)
 
     def test_an_empty_split_is_refused(self, tmp_path: Path) -> None:
         path = write_text(samples.released(tmp_path) / "tune_docs" / "testqueries.json", "")
-        assert refused(lambda: read_released(tmp_path), "at least one query in split 'test'") == (str(path), None)
+        assert refused(lambda: read_released(tmp_path), "split 'test' needs at least one query") == (str(path), None)
 
     def test_a_pickle_is_never_opened(self, tmp_path: Path) -> None:
         path = samples.released(tmp_path) / "old_docs" / "passages_seen.json"
         path.rename(path.with_suffix(".pkl"))
         assert refused(lambda: read_released(tmp_path), "which can run code") == (str(path), None)
         path.with_suffix(".pkl").unlink()
-        assert refused(lambda: read_released(tmp_path), "expected this file of the released layout") == (
+        assert refused(lambda: read_released(tmp_path), "the released layout needs it") == (
             str(path),
             None,
         )

@@ -17,10 +17,10 @@ from tests.training.training_problems import tiny_encoder
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "expected a dataset of squad, nq-passages, nq320k, msmarco or a folder"),
+        (["nowhere"], "name one of squad, nq-passages, nq320k, msmarco or a folder"),
         (["nq320k"], "say where it lies with --data FOLDER"),
-        (["squad", "--only", "maine"], "expected experiments of main, curves"),
-        (["squad", "--optimiser", "luck"], "expected an optimiser of gp, ax, found 'luck'"),
+        (["squad", "--only", "maine"], "no experiment is called maine; there are main, curves"),
+        (["squad", "--optimiser", "luck"], "the optimiser must be gp or ax, not 'luck'"),
         (["empty"], "empty"),
     ],
 )
@@ -70,7 +70,7 @@ def test_a_folder_of_another_study_is_refused_before_anything_is_learned(made: P
     options = ["--small", "--encoder", str(tmp_path / "model"), "--encoder-epochs", "1", "--out", "out"]
     result = CliRunner().invoke(app, ["repro", str(made), *options])
     assert result.exit_code == 1
-    assert "expected out to hold the same study, found another" in result.stderr
+    assert "out holds a study with another" in result.stderr
     assert not (tmp_path / "cache").exists()
 
 

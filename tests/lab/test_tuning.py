@@ -230,7 +230,7 @@ class TestSuggestions:
     def test_a_file_that_is_no_journal_is_refused_and_left_alone(self, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "notes.txt"
         path.write_bytes(content)
-        with pytest.raises(InvalidFile, match="expected a journal of trials"):
+        with pytest.raises(InvalidFile, match="not a journal of trials"):
             Journal(path, {"a": 1}, RANGES)
         assert path.read_bytes() == content
 

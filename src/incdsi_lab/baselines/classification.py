@@ -57,7 +57,7 @@ class _Classifier(VectorMethod):
 
     def _together(self, new: Part) -> Part:
         if self._seen is None:
-            raise InvalidInput("expected initial documents before new ones, found none; call fit first")
+            raise InvalidInput("there are no initial documents yet; call fit first")
         self._seen = self._seen.followed_by(new)
         return self._seen
 

@@ -45,9 +45,9 @@ class DPRSettings:
     def __post_init__(self) -> None:
         for name in ("epochs", "queries", "batch_size", "learning_rate", "scale"):
             if not getattr(self, name) > 0:
-                raise InvalidHyperparameters(f"expected {name} above 0, found {getattr(self, name)!r}")
+                raise InvalidHyperparameters(f"{name} must be above 0, not {getattr(self, name)!r}")
         if self.towers not in ("both", "query"):
-            raise InvalidHyperparameters(f"expected towers to be both or query, found {self.towers!r}")
+            raise InvalidHyperparameters(f"towers must be 'both' or 'query', not {self.towers!r}")
 
 
 class DPR(VectorMethod):

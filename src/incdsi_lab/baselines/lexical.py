@@ -14,7 +14,7 @@ from incdsi_lab.baselines.ranking import BLOCK, best_of
 try:
     import bm25s
 except ImportError as error:
-    raise MissingExtra("expected bm25s, found none; install it with: pip install 'incdsi[eval]'") from error
+    raise MissingExtra("the BM25 baseline needs bm25s; install it with: pip install 'incdsi[eval]'") from error
 
 
 class BM25:
@@ -49,7 +49,7 @@ class BM25:
     def blocks(self, texts: Sequence[str]) -> Iterator[Floats]:
         """The scores (b, n) of one block of queries after another."""
         if self._index is None:
-            raise InvalidInput("expected documents before a search, found none; call fit first")
+            raise InvalidInput("there is nothing to search yet; call fit first")
         words = bm25s.tokenize(list(texts), return_ids=False, show_progress=False)
         known = self._index.vocab_dict
         for first in range(0, len(words), BLOCK):

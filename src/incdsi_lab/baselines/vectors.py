@@ -27,7 +27,7 @@ class VectorMethod:
     def document_vectors(self) -> Floats:
         """V (n, h); raises InvalidInput before `fit`."""
         if self._vectors is None:
-            raise InvalidInput("expected documents before a search, found none; call fit first")
+            raise InvalidInput("there is nothing to search yet; call fit first")
         return self._vectors
 
     def search(self, queries: Questions, k: int) -> Ranked:

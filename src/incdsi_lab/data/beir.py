@@ -41,12 +41,12 @@ def _add_part(gathering: Gathering, path: Path, part: Part, texts: dict[str, str
         with refusing(path, line):
             query_id, document_id, relevant = _judgement(row)
             if query_id not in texts:
-                raise ValueError(f"expected a query of queries.jsonl, found unknown id {query_id!r}")
+                raise ValueError(f"unknown query {query_id!r}; add it to queries.jsonl")
             if relevant:
                 query = Judged(id=numbered(query_id, seen), text=texts[query_id], document_id=document_id, split=part)
                 gathering.add_query(query, path, line)
     if not seen:
-        raise InvalidFile("expected at least one judgement above zero, found none", path=path)
+        raise InvalidFile("no judgement above zero; the split needs at least one", path=path)
 
 
 def _judgement(row: dict[str, str]) -> tuple[str, str, bool]:
@@ -54,7 +54,7 @@ def _judgement(row: dict[str, str]) -> tuple[str, str, bool]:
     try:
         return query_id, document_id, float(score) > 0
     except ValueError as error:
-        raise ValueError(f"expected score to be a number, found {score!r}") from error
+        raise ValueError(f"the score must be a number, not {score!r}") from error
 
 
 def _texts(path: Path) -> dict[str, str]:
@@ -63,6 +63,6 @@ def _texts(path: Path) -> dict[str, str]:
         with refusing(path, line):
             query_id = string(row, "_id", "id")
             if query_id in texts:
-                raise ValueError(f"expected each query once, found {query_id!r} again; remove one")
+                raise ValueError(f"query {query_id!r} again; ids must be unique")
             texts[query_id] = require_text(string(row, "text"), "text")
     return texts

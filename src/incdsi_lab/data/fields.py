@@ -18,7 +18,7 @@ def required_file(folder: Path, *names: str) -> Path:
         for file in (folder / name, folder / f"{name}.gz"):
             if file.is_file():
                 return file
-    raise InvalidFile(f"expected {' or '.join(names)} in this folder, gzipped or not, found none", path=folder)
+    raise InvalidFile(f"no {' or '.join(names)} in this folder, gzipped or not", path=folder)
 
 
 def whole_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -39,7 +39,7 @@ def refusing(path: Path | str, line: int | None = None) -> Iterator[None]:
     except ValueError as error:
         raise InvalidFile(str(error), path=path, line=line) from error
     except RecursionError as error:
-        raise InvalidFile("expected flat JSON, found it nested too deeply", path=path, line=line) from error
+        raise InvalidFile("the JSON is nested too deeply", path=path, line=line) from error
 
 
 def string(row: Mapping[str, Any], *names: str) -> str:
@@ -48,7 +48,7 @@ def string(row: Mapping[str, Any], *names: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"expected a field {' or '.join(map(repr, names))} with a text, found {value!r:.60}")
+        raise ValueError(f"the field {' or '.join(map(repr, names))} must be a text, not {value!r:.60}")
     return require_text(value, names[0])
 
 

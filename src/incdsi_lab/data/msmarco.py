@@ -36,13 +36,11 @@ def _load(dataset: str) -> Any:
     try:
         import ir_datasets
     except ImportError as error:
-        raise MissingExtra(
-            "expected ir-datasets to read MS MARCO, found none; install it with: pip install 'incdsi[eval]'"
-        ) from error
+        raise MissingExtra("reading MS MARCO needs ir-datasets; install it with: pip install 'incdsi[eval]'") from error
     try:
         return ir_datasets.load(dataset)
     except KeyError as error:
-        raise InvalidFile("expected a dataset of ir-datasets, found no such name", path=dataset) from error
+        raise InvalidFile("ir-datasets has no dataset of that name", path=dataset) from error
 
 
 def _add_documents(
@@ -66,7 +64,7 @@ def _add_queries(gathering: Gathering, dataset: Any, part: Part, source: str) ->
         if found.relevance <= 0:
             continue
         if found.query_id not in texts:
-            raise InvalidFile(f"expected a known query, found unknown id {found.query_id!r}", path=place, line=number)
+            raise InvalidFile(f"unknown query {found.query_id!r}", path=place, line=number)
         with refusing(place, number):
             query = Judged(
                 id=numbered(found.query_id, seen), text=texts[found.query_id], document_id=found.doc_id, split=part

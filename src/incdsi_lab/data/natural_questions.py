@@ -47,7 +47,7 @@ def read_natural_questions(folder: Path | str, name: str = "nq320k", *, words: i
 def _files(folder: Path, pattern: str) -> list[Path]:
     files = sorted(folder.glob(pattern)) if folder.is_dir() else []
     if not files:
-        raise InvalidFile(f"expected a file {pattern} of Natural Questions in this folder, found none", path=folder)
+        raise InvalidFile(f"no file {pattern} of Natural Questions in this folder", path=folder)
     return files
 
 
@@ -67,7 +67,7 @@ def _page(row: Mapping[str, Any]) -> str:
     titles = parse_qs(parsed.query).get("title", [])
     page = titles[0] if titles else unquote(parsed.path.partition("/wiki/")[2])
     if not page.strip():
-        raise ValueError(f"expected the address of a page with a title, found {address!r}")
+        raise ValueError(f"{address!r} is not the address of a page with a title")
     return page.strip().replace(" ", "_")
 
 
@@ -76,7 +76,7 @@ def _words(row: Mapping[str, Any]) -> list[str]:
         return _untagged(row["document_text"].split())
     tokens = row.get("document_tokens")
     if not isinstance(tokens, list) or not all(isinstance(token, dict) and "token" in token for token in tokens):
-        raise ValueError("expected document_text or document_tokens, found neither")
+        raise ValueError("neither document_text nor document_tokens")
     return [str(token["token"]) for token in tokens if not token.get("html_token")]
 
 

@@ -57,8 +57,7 @@ def read_released(folder: Path | str, name: str | None = None) -> Released:
         for query, path, line in _queries(source / inside):
             if query.document_id not in mine:
                 raise InvalidFile(
-                    f"expected a query for a document of {inside}, found one for {query.document_id!r}, which has no "
-                    "train or generated query there",
+                    f"a query for {query.document_id!r}, which has no train or generated query in {inside}",
                     path=path,
                     line=line,
                 )
@@ -111,7 +110,7 @@ def _queries(folder: Path) -> Iterator[tuple[Judged, Path, int]]:
                 )
             yield query, path, line
         if count == 0:
-            raise InvalidFile(f"expected at least one query in split {part!r}, found an empty file", path=path)
+            raise InvalidFile(f"an empty file; split {part!r} needs at least one query", path=path)
 
 
 def _required(folder: Path, file: str) -> Path:
@@ -121,11 +120,11 @@ def _required(folder: Path, file: str) -> Path:
     stem = path.with_suffix("")
     if any(stem.with_suffix(ending).is_file() for ending in PICKLES):
         raise InvalidFile(
-            "expected JSON, found only a pickle of that name, which can run code when it is read and is never opened; "
+            "there is only a pickle of that name, which can run code when it is read and is never opened; "
             "convert it to JSON where you trust it",
             path=path,
         )
-    raise InvalidFile("expected this file of the released layout, found none", path=path)
+    raise InvalidFile("missing; the released layout needs it", path=path)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -150,6 +149,6 @@ def _array_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with refusing(path, line):
             row, end = decoder.raw_decode(text, at)
             if not isinstance(row, dict):
-                raise ValueError(f"expected an array of JSON objects, found a {type(row).__name__} in it")
+                raise ValueError(f"the array must hold JSON objects, not {type(row).__name__}")
         yield line, row
         line, at = line + text.count("\n", at, end), end

@@ -55,7 +55,7 @@ def require_agreement(judged: Mapping[str, Scores], ranks: Mapping[str, str]) ->
     for group, scores in judged.items():
         ours = scores_of(ranks[group])
         if any(not np.allclose(scores.values[measure], ours.values[measure]) for measure in MEASURES):
-            raise InvalidInput(f"expected ir-measures to agree with the ranks of {group} documents, found it does not")
+            raise InvalidInput(f"ir-measures does not agree with the ranks of {group} documents: a defect of the study")
 
 
 def asked(ranks: Mapping[str, str]) -> str:

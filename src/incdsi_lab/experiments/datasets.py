@@ -60,8 +60,8 @@ def read_dataset(name: str, data: Path | None = None) -> Dataset:
         return Dataset(collection=read_msmarco())
     if folder is None:
         raise InvalidInput(
-            f"expected a dataset of {', '.join(FOLDERS)} or a folder, found no {name!r}; "
-            "say where it lies with --data FOLDER"
+            f"cannot find {name!r}; name one of {', '.join(FOLDERS)} or a folder, "
+            "and say where the collections lie with --data FOLDER"
         )
     called = FOLDERS.get(name, folder.resolve().name)
     if (folder / RELEASED).is_dir():
@@ -95,8 +95,8 @@ def require_texts(dataset: Dataset) -> None:
     """InvalidInput for a collection without any text."""
     if not any(document.content for document in dataset.collection.documents):
         raise InvalidInput(
-            f"expected documents with texts, found none in {dataset.collection.name}; a study needs them for anchors, "
-            "BM25, dense search and DPR: give its rows a `doc_text`"
+            f"no document of {dataset.collection.name} has a text, and a study needs them for anchors, BM25, dense "
+            "search and DPR; give its rows a `doc_text`"
         )
 
 

@@ -53,7 +53,7 @@ def chosen(names: Iterable[str]) -> list[str]:
     """The experiments of these names in the report's order, all when there is none; InvalidInput lists them."""
     wanted = set(names) or set(EXPERIMENTS)
     if unknown := sorted(wanted - set(EXPERIMENTS)):
-        raise InvalidInput(f"expected experiments of {', '.join(EXPERIMENTS)}, found {', '.join(unknown)}")
+        raise InvalidInput(f"no experiment is called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
     return [name for name in EXPERIMENTS if name in wanted]
 
 

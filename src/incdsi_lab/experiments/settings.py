@@ -49,15 +49,15 @@ class StudySettings:
     def __post_init__(self) -> None:
         for name in ("orders", "trials", "frozen_epochs", "further_epochs", "slow_documents", "hinge_documents"):
             if getattr(self, name) < 1:
-                raise InvalidHyperparameters(f"expected {name} of at least 1, found {getattr(self, name)}")
+                raise InvalidHyperparameters(f"{name} must be at least 1, not {getattr(self, name)}")
         if min(self.documents, self.seed, self.encoder_epochs) < 0:
-            raise InvalidHyperparameters("expected documents, seed and encoder_epochs of at least 0, found one below")
+            raise InvalidHyperparameters("documents, seed and encoder_epochs must not be negative")
         if self.optimiser not in get_args(Optimiser):
             raise InvalidHyperparameters(
-                f"expected an optimiser of {', '.join(get_args(Optimiser))}, found {self.optimiser!r}"
+                f"the optimiser must be {' or '.join(get_args(Optimiser))}, not {self.optimiser!r}"
             )
         if not self.marks or min(self.marks) <= 0 or max(self.marks) != 1.0 or list(self.marks) != sorted(self.marks):
-            raise InvalidHyperparameters(f"expected marks that rise to 1, found {self.marks}")
+            raise InvalidHyperparameters(f"marks must rise to 1; these are {self.marks}")
 
 
 # Sized for an hour on two cores, embedding included: `--documents 0` takes all and about half as long again.

@@ -68,7 +68,7 @@ class Study:
         if not folder.exists():
             self.split.write(folder)
         elif Split.read(folder, self.data.collection) != self.split:
-            raise InvalidFile("expected the split of this study, found another; delete it or restore it", path=folder)
+            raise InvalidFile("this is not the split of this study; restore it or delete it", path=folder)
 
     # Documents and queries
 

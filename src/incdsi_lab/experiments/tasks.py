@@ -48,9 +48,7 @@ class Pieces:
         try:
             piece: Piece = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise InvalidFile(
-                f"expected a finished piece, found broken JSON ({error}); delete it and run again", path=path
-            ) from error
+            raise InvalidFile(f"this piece is not valid JSON ({error}); delete it and run again", path=path) from error
         return piece
 
     def keep(self, name: str, piece: Piece) -> Piece:
@@ -79,7 +77,7 @@ class Pieces:
             require_same(self.folder, study)
             return
         if (self.folder / PIECES).exists():
-            raise InvalidFile(f"expected {STUDY} beside the pieces, found none; choose another folder", path=file)
+            raise InvalidFile("missing beside the pieces of a study; choose another folder", path=file)
         _write(file, json.dumps(study, indent=1) + "\n")
 
 
@@ -92,8 +90,7 @@ def require_same(folder: Path, study: Mapping[str, Any], *, unknown: Collection[
     keys = {*found, *wanted} - set(unknown)
     if differing := sorted(key for key in keys if found.get(key) != wanted.get(key)):
         raise InvalidInput(
-            f"expected {folder} to hold the same study, found another {', '.join(differing)}; "
-            "choose another --out or delete it"
+            f"{folder} holds a study with another {', '.join(differing)}; choose another --out or delete it"
         )
 
 

@@ -96,9 +96,7 @@ def _saved(figure: Figure, kind: str) -> bytes:
         import matplotlib as mpl
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
-        raise MissingExtra(
-            "expected matplotlib to draw figures, found none; install it with: pip install 'incdsi[eval]'"
-        ) from error
+        raise MissingExtra("drawing figures needs matplotlib; install it with: pip install 'incdsi[eval]'") from error
     out = io.BytesIO()
     with mpl.rc_context(SETTINGS):
         width = (WIDE if len(figure.panels) == 1 else WIDTH) * len(figure.panels)

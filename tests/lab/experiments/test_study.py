@@ -87,7 +87,7 @@ def test_a_split_that_was_changed_is_refused(finished: Finished, tmp_path: Path)
     folder = shutil.copytree(finished.page.parent, tmp_path / "copy")
     new = folder / "split" / "new.txt"
     new.write_text("".join(reversed(new.read_text().splitlines(keepends=True))))
-    with pytest.raises(InvalidFile, match=r"expected new\.txt as it was written"):
+    with pytest.raises(InvalidFile, match=r"new\.txt has changed since it was written"):
         Study(finished.study.data, finished.study.split, TINY, folder)
 
 
@@ -106,7 +106,7 @@ def test_ranks_that_ir_measures_would_not_find_are_refused(finished: Finished) -
     judged = finished.study.write_run("dense", found, groups)
     ranks = standing(found, groups)
     require_agreement(judged, ranks)
-    with pytest.raises(InvalidInput, match="expected ir-measures to agree"):
+    with pytest.raises(InvalidInput, match="ir-measures does not agree"):
         require_agreement(judged, {**ranks, "old": ranks["old"].translate(str.maketrans("1.", ".1"))})
 
 
@@ -248,12 +248,12 @@ def test_a_broken_piece_is_named(tmp_path: Path) -> None:
     pieces = Pieces(tmp_path, {})
     pieces.keep("a", {})
     pieces.path("a").write_text("{")
-    with pytest.raises(InvalidFile, match=r"a\.json: expected a finished piece"):
+    with pytest.raises(InvalidFile, match=r"a\.json: this piece is not valid JSON"):
         pieces["a"]
 
 
 def test_unknown_experiments_are_refused_with_those_there_are() -> None:
-    with pytest.raises(InvalidInput, match=r"main.*frontier.*found maine"):
+    with pytest.raises(InvalidInput, match=r"called maine; there are main.*frontier"):
         chosen(["maine"])
     assert chosen(["frontier", "main"]) == ["main", "frontier"]
 
