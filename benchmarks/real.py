@@ -13,5 +13,5 @@ __all__ = ["SPANS", "Questions", "RealData", "real_data"]
 
 
 def real_data(name: str = "squad_plus") -> RealData:
-    """The set of that name, or in the folder of that path; InvalidFile where it is not at hand."""
+    """The set of that name, or in the folder of that path; InvalidFile if it is missing."""
     return embed(read_jsonl(data_home() / name, name), load_encoder())

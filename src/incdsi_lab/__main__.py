@@ -1,4 +1,4 @@
-"""`incdsi-lab data squad`: what the study needs and nobody may ship."""
+"""`incdsi-lab data squad`: builds the collection that the study needs and we may not ship."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from incdsi_lab.data.squad_plus import build
 
 def main() -> None:
     """What the script `incdsi-lab` runs."""
-    parser = argparse.ArgumentParser(prog="incdsi-lab", description="What the study of `incdsi repro` needs.")
+    parser = argparse.ArgumentParser(prog="incdsi-lab", description="Data for the study of `incdsi repro`.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    data = commands.add_parser("data", help="make a collection from public files")
+    data = commands.add_parser("data", help="build a collection from public files")
     data.add_argument("name", choices=["squad"], help="squad: SQuAD 1.1 dev and SQuADShifts; downloads 360 MB by pip")
     data.add_argument(
         "--data",
@@ -31,7 +31,7 @@ def main() -> None:
     except IncDSIError as error:
         sys.exit(str(error))
     print(f"{folder}: {len(collection.documents):,} documents, {len(collection.queries):,} queries")
-    print(f"study them with: incdsi repro squad --data {folder.parent}")
+    print(f"next: incdsi repro squad --data {folder.parent}")
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ class _Timed:
 
 
 def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) -> list[Progress | None]:
-    """For each part what to tell when some of its texts are done, in characters of all parts."""
+    """For each part a progress that counts texts, reported in characters of all parts."""
     if progress is None:
         return [None] * len(parts)
     sizes = [sum(map(len, texts)) for texts in parts]

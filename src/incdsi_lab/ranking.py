@@ -71,7 +71,7 @@ def run_of(
     document_ids: Sequence[str],
     depth: int = 10,
 ) -> dict[str, dict[str, float]]:
-    """The best `depth` documents of each query, with scores that rank them the same wherever they are judged.
+    """The best `depth` documents of each query, with scores that every judge ranks alike.
 
     Judges break ties each in their own way, so a tied score is lowered to the next float32 below; the
     right document comes last among those it is tied with. `positions` (b, k) among the documents of those that

@@ -25,13 +25,13 @@ Name = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", metavar="NAME", help="This experiment; may be given again.", show_default=False),
+    typer.Option("--only", metavar="NAME", help="Only this experiment; repeatable.", show_default=False),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Where the report goes; default report-DATASET.")
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the collection lies.", show_default=False)
+    Path | None, typer.Option("--data", metavar="FOLDER", help="Where the collection is.", show_default=False)
 ]
 Orders = Annotated[int | None, typer.Option("--orders", min=1, help="Random orders of the curves.", show_default=False)]
 Finetuned = Annotated[
@@ -64,15 +64,15 @@ def repro(
     only: Only = None,
     documents: Annotated[
         int | None,
-        typer.Option("--documents", min=0, help="Draw so many; 0 takes all.", show_default=False),
+        typer.Option("--documents", min=0, help="Draw this many; 0 takes all.", show_default=False),
     ] = None,
     small: Annotated[bool, typer.Option("--small", help="A few hundred documents: about two minutes.")] = False,
     out: Out = None,
     data: Data = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the split and of everything drawn.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="For the split and everything drawn at random.")] = 0,
     orders: Orders = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", min=1, help="Of each form's tuning.", show_default=False)
+        int | None, typer.Option("--trials", min=1, help="Tuning trials per form.", show_default=False)
     ] = None,
     optimiser: Tuner = None,
     finetuned: Finetuned = None,
@@ -86,7 +86,7 @@ def repro(
     """Reproduce the paper's study on a dataset, and write a report.
 
     Splits, trains, tunes, streams, and compares with every baseline. Every finished piece is kept
-    in the output folder: after Ctrl-C the same command goes on where it stopped. Needs the extras
+    in the output folder: after Ctrl-C the same command resumes where it stopped. Needs the extras
     `train` and `eval`.
 
     \b
@@ -118,7 +118,7 @@ def repro(
 
 
 def _rooms() -> tuple[Any, Any]:
-    """The laboratory, or the sentence that says what to install."""
+    """The laboratory, or one sentence on what to install."""
     try:
         from incdsi_lab.experiments import datasets, laboratory
     except MissingExtra:
@@ -155,7 +155,7 @@ def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings,
 
 
 def _encoder(dataset: Any, split: Split, settings: StudySettings, hidden: bool) -> tuple[Encoder, dict[str, float]]:
-    """What everything is embedded with, and the seconds stage 1 took where the encoder learns in it."""
+    """The encoder, and the seconds that stage 1 took if it finetuned it."""
     from incdsi.text.encoders import load_encoder
     from incdsi.text.encoders.locate import load_torch_encoder
     from incdsi_lab.experiments.adapting import adapted

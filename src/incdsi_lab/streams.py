@@ -1,4 +1,4 @@
-"""Documents added one after another, from embeddings alone: what every experiment and every tuning trial does.
+"""Add documents one after another, from embeddings alone: what every experiment and every tuning trial does.
 
 No vector ever changes once it is placed, so the vectors after t additions are the first of those at the end.
 """
@@ -84,13 +84,13 @@ class State:
 
     @classmethod
     def empty(cls, dimension: int, form: Method) -> State:
-        """No documents at all: an index may begin with nothing."""
+        """No documents at all: an index may start empty."""
         none = np.empty((0, dimension), dtype=np.float32)
         return cls(form=form, vectors=none, owners=np.empty(0, dtype=np.intp), rows=none, own_scores=np.empty(0))
 
     @classmethod
     def of(cls, vectors: Floats, documents: Newcomers, form: Method) -> State:
-        """A model made elsewhere, such as by stage 1: the vectors (n, h) of these documents."""
+        """A model from elsewhere, such as stage 1: the vectors (n, h) of these documents."""
         if len(vectors) != len(documents):
             raise InvalidInput(f"expected a vector for each of {len(documents)} documents, found {len(vectors)}")
         queries = _means(documents) if form == "paper" else documents.queries
@@ -131,10 +131,10 @@ class State:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stream:
-    """What adding documents led to: the last state, and the seconds of each step up to every mark.
+    """The outcome of adding documents: the last state, and the seconds each step had taken at every mark.
 
-    `constrain` is the search for rivals, `solve` the solver, `append` what makes the next document see this one;
-    encoding and query generation come before and are not in it.
+    `constrain` is the search for rivals, `solve` the solver, `append` what makes the next document see this one.
+    Encoding and query generation come before and are not counted.
     """
 
     before: int
@@ -157,7 +157,7 @@ def add_all(
     In the paper's form the anchor is zero, whatever the hyperparameters' scale. `ours` shares passes among
     `batch` documents with the result of one by one; `lbfgs` is the paper's solver and `lbfgs-plain` its
     ablation without the square, both one by one. A document without queries is placed by its text alone.
-    `marks` are the numbers of additions at which times are wanted; the end always is one.
+    `marks` are the numbers of additions to record times at; the end is always one.
     """
     total = len(newcomers)
     adder = _Ours(state, hyperparameters) if solver == "ours" else _Theirs(state, newcomers, hyperparameters, solver)

@@ -1,7 +1,7 @@
 """Where to look next: Bayesian optimisers behind one function, and the journal of what was tried.
 
-A suggestion depends on the finished trials and the seed alone, so a search that was killed goes on as if it
-had never stopped.
+A suggestion depends on the finished trials and the seed alone, so a killed search resumes as if it had
+never stopped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TARGET = "target"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Where a number may lie; `log` when its size is what matters."""
+    """The range of a number; `log` when its order of magnitude is what matters."""
 
     low: float
     high: float
@@ -98,7 +98,7 @@ class Journal:
     """The finished trials of one search in an Optuna journal file; without a path, in memory only."""
 
     def __init__(self, path: Path | None, about: Mapping[str, Any], ranges: Mapping[str, Range]) -> None:
-        """Opens or makes the file; InvalidFile when it is the journal of another search."""
+        """Opens the file, created if missing; InvalidFile when it is the journal of another search."""
         self._optuna = _optuna()
         self._ranges = ranges
         with _silent(self._optuna):
@@ -139,7 +139,7 @@ class Journal:
 
 
 def _mend(path: Path) -> None:
-    """Take off a last line that a crash left unfinished; a file that is no journal is refused and left alone."""
+    """Cut off a last line that a crash left unfinished; a file that is not a journal is refused and left alone."""
     if not path.exists():
         return
     content = path.read_bytes()
@@ -177,7 +177,7 @@ def _optuna() -> Any:
 
 @contextlib.contextmanager
 def _silent(optuna: Any) -> Iterator[None]:
-    """Optuna tells of every study and trial on stderr; the library does not print."""
+    """Optuna reports every study and trial on stderr; a library should not print."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

@@ -80,8 +80,8 @@ class Rehearsal:
     ) -> Rehearsal:
         """Additions to the state of `split.initial`, in that order, placed by the questions and judged by `split.val`.
 
-        The tuning documents alone tell too little of what many more do to the old ones. So when more are
-        `expected`, initial documents drawn at random stand in for the rest: they are taken out of the state and
+        The tuning documents alone say too little about what many more would do to the old ones. When more are
+        `expected`, random initial documents stand in for the rest: they are taken out of the state and
         added again, and everybody's quality is judged after that many. With an encoder that was `adapted` to the
         initial documents, stand-ins are no longer new to it: only the tuning documents' queries are then judged as
         new. Test queries and new documents are never looked at.

@@ -18,7 +18,7 @@ from tests.training.training_problems import tiny_encoder
     ("arguments", "sentence"),
     [
         (["nowhere"], "name one of squad, nq-passages, nq320k, msmarco or a folder"),
-        (["nq320k"], "say where it lies with --data FOLDER"),
+        (["nq320k"], "say where the collections are with --data FOLDER"),
         (["squad", "--only", "maine"], "no experiment is called maine; there are main, curves"),
         (["squad", "--optimiser", "luck"], "the optimiser must be gp or ax, not 'luck'"),
         (["empty"], "empty"),

@@ -1,4 +1,4 @@
-"""Tuning judges what it says, finds better weights, and goes on where it was stopped."""
+"""Tuning judges what it says it does, and resumes where it was stopped."""
 
 from __future__ import annotations
 

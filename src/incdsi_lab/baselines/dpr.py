@@ -146,7 +146,7 @@ class _Finetuning:
 
 @contextlib.contextmanager
 def _cut(encoder: TorchEncoder, length: int) -> Iterator[None]:
-    """Texts are cut after so many tokens for as long as the block lasts."""
+    """Within the block, texts are cut after `length` tokens."""
     before = encoder.max_length
     encoder.model.max_seq_length = min(length, before)
     try:

@@ -1,4 +1,4 @@
-"""The protocol every method of a study speaks, and what it is given."""
+"""The protocol of every method in a study, and what methods are given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Questions:
-    """Query texts, the position (m,) of the document each should find, embeddings (m, h), and who is generated."""
+    """Query texts, the position (m,) of the document each should find, embeddings (m, h), and which are generated."""
 
     texts: tuple[str, ...]
     owners: Positions
@@ -35,7 +35,7 @@ class Questions:
 
     @classmethod
     def of(cls, texts: Sequence[str], owners: Positions, embeddings: Floats, *, generated: bool) -> Questions:
-        """Those that are all generated, or all natural."""
+        """Queries that are all generated, or all natural."""
         marks = np.full(len(texts), generated)
         return cls(texts=tuple(texts), owners=owners, embeddings=embeddings, generated=marks)
 
@@ -52,7 +52,7 @@ class Questions:
         )
 
     def moved(self, by: int) -> Questions:
-        """The same for documents that stand so many positions further."""
+        """The same, with every document `by` positions further."""
         return replace(self, owners=self.owners + by)
 
     def among(self, moved: Positions) -> Questions:
@@ -116,7 +116,7 @@ class Part:
 
 
 def moved_to(places: NDArray[np.intp], documents: int) -> Positions:
-    """For each of so many documents its place among `places`, -1 for those that are not there."""
+    """For each document its place among `places`, -1 for those not among them."""
     moved = np.full(documents, -1, dtype=np.int64)
     moved[places] = np.arange(len(places))
     return moved
@@ -131,10 +131,10 @@ class Ranked:
 
 
 class Method(Protocol):
-    """A way to search: it is fitted to the initial documents, takes new ones, and ranks all of them.
+    """A way to search: it is fitted to the initial documents, adds new ones, and ranks all of them.
 
     Positions count the initial documents first, then the new ones in the order they came. `seconds` are what
-    `fit`, `add` and `search` took so far, without the embeddings they were handed.
+    `fit`, `add` and `search` have taken so far, not counting the embeddings they were given.
     """
 
     @property
@@ -149,7 +149,7 @@ class Method(Protocol):
         """Begin with these documents."""
 
     def add(self, new: Part) -> None:
-        """Take these documents in, after those there are."""
+        """Add these documents after the ones already there."""
 
     def search(self, queries: Questions, k: int) -> Ranked:
         """The k best documents for each query, fewer when there are fewer."""

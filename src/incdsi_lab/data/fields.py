@@ -13,7 +13,7 @@ from incdsi.readers.rows import read_rows
 
 
 def required_file(folder: Path, *names: str) -> Path:
-    """The first of the names that is there, gzipped or not."""
+    """The first of these files that exists, gzipped or not."""
     for name in names:
         for file in (folder / name, folder / f"{name}.gz"):
             if file.is_file():
@@ -43,7 +43,7 @@ def refusing(path: Path | str, line: int | None = None) -> Iterator[None]:
 
 
 def string(row: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that is there, a number as its digits; ValueError without any."""
+    """The first of these fields that is present, a number as its digits; ValueError without any."""
     value = next((row[name] for name in names if row.get(name) is not None), None)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

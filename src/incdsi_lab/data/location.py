@@ -1,4 +1,4 @@
-"""Where collections lie when no folder is named."""
+"""Where collections are when no folder is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MS MARCO documents through ir-datasets, which fetches them or takes what lies in its own folder."""
+"""MS MARCO documents through ir-datasets, which downloads them or uses its own folder."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def adapted(
 ) -> tuple[TorchEncoder, float]:
     """The encoder finetuned for `encoder_epochs`, and the seconds that took; kept in the user's cache.
 
-    A training that was stopped goes on; then the seconds are those of its last part.
+    An interrupted training resumes; the seconds are then those of its last part.
     On the paper's own sets by the paper's settings, which take all queries alike. Elsewhere by ours: natural
     queries adapt it where there are any, as generated ones resemble the text more than what people ask.
     """

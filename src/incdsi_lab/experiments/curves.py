@@ -131,7 +131,7 @@ def _table(study: Study) -> Table:
         for method in METHODS
     )
     caption = (
-        f"H@1 after so many additions: mean ± standard deviation of {study.settings.orders} random orders, of those "
+        f"H@1 by number of additions: mean ± standard deviation of {study.settings.orders} random orders, of those "
         f"with a query to judge by; {_queries(study)}"
     )
     return Table(name="curves", caption=caption, columns=columns, rows=rows)
@@ -160,6 +160,6 @@ def _paragraphs(study: Study) -> tuple[str, ...]:
         reached.append(f"{named(method)} {_cell(*old)} and {_cell(*new)} ({apart})")
     return (
         f"H@1 of old and of new documents after all {last:,} additions, over {study.settings.orders} orders: "
-        f"{'; '.join(reached)}. In how far the order matters is the deviation; the first points of the curves on new "
-        "documents rest on few queries.",
+        f"{'; '.join(reached)}. The deviation shows how much the order matters; the first points of the curves on "
+        "new documents rest on few queries.",
     )

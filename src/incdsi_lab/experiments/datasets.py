@@ -52,8 +52,8 @@ class Dataset:
 def read_dataset(name: str, data: Path | None = None) -> Dataset:
     """The collection of that name, or in that folder: ours, BEIR's, the authors' or Natural Questions' layout.
 
-    A named one lies in `data`, in the folder that INCDSI_DATA names, or in ../shared/data; MS MARCO comes through
-    ir-datasets when it lies nowhere.
+    A named one is looked for in `data`, in the folder that INCDSI_DATA names, and in ../shared/data; MS MARCO comes
+    through ir-datasets when it is in none of them.
     """
     folder = _folder(name, data)
     if folder is None and name == "msmarco":
@@ -61,7 +61,7 @@ def read_dataset(name: str, data: Path | None = None) -> Dataset:
     if folder is None:
         raise InvalidInput(
             f"cannot find {name!r}; name one of {', '.join(FOLDERS)} or a folder, "
-            "and say where the collections lie with --data FOLDER"
+            "and say where the collections are with --data FOLDER"
         )
     called = FOLDERS.get(name, folder.resolve().name)
     if (folder / RELEASED).is_dir():
@@ -87,7 +87,7 @@ def draw(collection: Collection, documents: int, seed: int) -> Collection:
 def embedded(
     dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None
 ) -> Embedded:
-    """The dataset with all its embeddings, from the user's cache where they are there."""
+    """The dataset with all its embeddings, from the user's cache where possible."""
     return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
 
 

@@ -52,7 +52,7 @@ class Incremental(VectorMethod):
         """Begin with the state that was given."""
         assert len(initial) == len(self._state)
         self._vectors = self._state.vectors
-        _ = self._state.live  # made now: an index is in memory before anything is added to it
+        _ = self._state.live  # created now: an index is in memory before anything is added to it
 
     def add(self, new: Part) -> None:
         with self._watch.step("add"):

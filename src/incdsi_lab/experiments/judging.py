@@ -1,4 +1,4 @@
-"""Ranks of the right documents: from a ranking, to a line of text that a piece can hold, to scores."""
+"""Ranks of the right documents: from a ranking to a line of text that a piece can hold, and on to scores."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ VERSIONS = (*PACKAGES, "scipy", "optuna", "ir-measures", "bm25s", "matplotlib")
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """The experiments of these names in the report's order, all when there is none; InvalidInput lists them."""
+    """The experiments with these names in the report's order, all if none is named; InvalidInput lists them."""
     wanted = set(names) or set(EXPERIMENTS)
     if unknown := sorted(wanted - set(EXPERIMENTS)):
         raise InvalidInput(f"no experiment is called {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
@@ -71,7 +71,7 @@ def run_study(study: Study, names: Sequence[str], *, command: str, progress: Pro
 
 
 def took(study: Study, names: Sequence[str]) -> dict[str, float]:
-    """Seconds each experiment's own pieces took; what several share counts for the first of them."""
+    """Seconds each experiment's own pieces took; shared pieces count for the first that uses them."""
     seen: set[str] = set()
     seconds = {}
     for name in names:

@@ -269,7 +269,7 @@ def _table(study: Study, rows: dict[str, Cells]) -> Table:
         for name, some in rows.items()
     )
     asked = len(rows[RETRAINING][-1][0])
-    caption = f"H@1 with so many documents in the index ({asked:,} test queries at the end); seconds: all additions"
+    caption = f"H@1 by number of documents in the index ({asked:,} test queries at the end); seconds: all additions"
     return Table(name="stream", caption=caption, columns=columns, rows=cells)
 
 
@@ -282,7 +282,7 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
     )
     return (
         f"All {counts(study)[-1]:,} documents arrive in one random order; every document's test queries are ranked "
-        "among all documents so far. Every document is new once and old ever after, so the weights are those tuned "
+        "among all documents so far. Every document is new once and then old, so the weights are those tuned "
         "with β = 1. The last column is the time of all additions (for BM25: of indexing anew at every mark; for "
         "retraining: of the last training alone).",
         f"At the end retraining has {end[RETRAINING]:.1f} % H@1. The general form is "

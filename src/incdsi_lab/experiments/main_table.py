@@ -42,7 +42,7 @@ def name_of(method: str, count: int) -> str:
 
 
 def methods_at(study: Study, count: int) -> list[str]:
-    """Those that are run with so many new documents."""
+    """The methods that are run with this many new documents."""
     last = count == study.additions[-1]
     return [
         method
@@ -67,7 +67,7 @@ def tasks(study: Study) -> list[Task]:
 
 
 def task_of(study: Study, method: str, count: int) -> Task:
-    """One method with so many new documents; retraining also on validation queries, which points are chosen by."""
+    """One method with this many new documents; retraining also on validation queries, by which points are chosen."""
     return compared(
         study,
         name_of(method, count),
@@ -145,8 +145,8 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
     bounded = "" if PAPER_SLOW in last else f" The paper's solver is given at most {study.settings.slow_documents:,}."
     return [
         "Old / new documents; in brackets 95 % intervals (Wilson). Stars mark paired differences of H@1 to retraining "
-        "with p < 0.05, 0.01, 0.001 (exact sign test). `add` is the time to take all new documents in once their text "
-        f"and queries are embedded; embedding {count:,} documents with their queries took {duration(encoding)} more, "
+        "with p < 0.05, 0.01, 0.001 (exact sign test). `add` is the time to add all new documents once their text and "
+        f"queries are embedded; embedding {count:,} documents with their queries took {duration(encoding)} more, "
         f"the same for all learned methods with a frozen encoder.{bounded}",
         f"Against retraining, with all {count:,} new documents, adding by {', by '.join(ratios)}. Embedding the new "
         "documents and their queries costs both the same; retraining has the old ones embedded already.",
@@ -170,7 +170,7 @@ def _finetuned_note(study: Study) -> list[str]:
 
 
 def _not_at_its_best(last: dict[str, Any]) -> list[str]:
-    """Said when a method that only trains further is better on old documents than the reference of all aims."""
+    """A warning when a method that only trains further beats the reference of all aims on old documents."""
     if not worse(last[RETRAINING], last["DSI-DPR"], "old"):
         return []
     further, reference = _h1(last["DSI-DPR"]), _h1(last[RETRAINING])
@@ -219,7 +219,7 @@ def _h1(piece: dict[str, Any]) -> tuple[float, float]:
 
 
 def _seconds(study: Study, method: str, count: int) -> float:
-    """About how long a method takes here."""
+    """Roughly how long a method takes here."""
     size = len(study.split.initial) / 8_773
     chosen = study.settings
     if method in FINETUNED:

@@ -102,7 +102,7 @@ def dsi_dpr(study: Study, initial: Floats, progress: Progress) -> DSIDPR:
 
 
 def finetuning_seconds(study: Study, method: str, *, initial: int, added: int, judged: int) -> float:
-    """About what DPR or DSI-Scratch takes here, from so many documents to so many more, with `judged` queries embedded.
+    """Roughly how long DPR or DSI-Scratch takes here to learn, and to embed `judged` queries.
 
     A query is learned from in 20 to 25 ms and embedded in 6.
     """

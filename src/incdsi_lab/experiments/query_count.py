@@ -33,7 +33,7 @@ def tasks(study: Study) -> list[Task]:
 
 
 def limited(part: Part, count: int, seed: int) -> Part:
-    """The part with at most so many queries a document, drawn at random (ALL: as it is)."""
+    """The part with at most `count` queries per document, drawn at random (ALL: unchanged)."""
     if count == ALL:
         return part
     order = np.random.default_rng([seed, count]).permutation(len(part.queries))

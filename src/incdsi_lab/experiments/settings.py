@@ -14,7 +14,7 @@ from incdsi_lab.tuning import Optimiser
 class StudySettings:
     """The size of every experiment.
 
-    `documents` draws so many of the collection (0: all). `encoder` names a model (none: the default one);
+    `documents` is how many to draw from the collection (0: all). `encoder` names a model (empty: the default one);
     it is finetuned on the initial documents for `encoder_epochs` first, as in the paper (0: it stays as it is).
     `additions` are the numbers of new documents the main table stops at, beside all of them. `orders` random
     orders make the curves. `trials` tune each form, by `optimiser`.

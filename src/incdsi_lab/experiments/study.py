@@ -50,7 +50,7 @@ def facts(collection: Collection, split: Split, settings: StudySettings) -> dict
 
 
 class Study:
-    """What experiments are run on; arrays are made when they are first asked for.
+    """What experiments run on; arrays are created on first use.
 
     Positions count the initial documents first, then the new ones in the split's order.
     """
@@ -202,7 +202,7 @@ class Study:
     # Time
 
     def encoding_seconds(self, part: Part, *, queries: bool) -> float:
-        """What it cost to embed these documents' texts, and their queries where they are used."""
+        """What it cost to embed these documents' texts, and with `queries` their queries too."""
         seconds = self.data.seconds
         total = seconds.get("encode documents", 0.0) * len(part) / len(self.data.documents)
         if queries:
@@ -213,12 +213,12 @@ class Study:
         return total
 
     def training_seconds(self, documents: int, epochs: int | None = None) -> float:
-        """About what frozen training of so many documents takes here."""
+        """Roughly how long frozen training of this many documents takes here."""
         share = documents / 9_748
         return 1.0 + 20.0 * (epochs or self.settings.frozen_epochs) * share * share
 
     def judging_seconds(self) -> float:
-        """About what ranking all old and new test queries takes here."""
+        """Roughly how long ranking all old and new test queries takes here."""
         return 0.2 + 2.0 * (len(self.data.documents) / 9_748) ** 2
 
     def piece(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The pieces of a study: each is computed once, kept as JSON, and never computed again."""
+"""The pieces of a study: each is computed once and kept as JSON."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Pieces:
 
 
 def require_same(folder: Path, study: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
-    """InvalidInput when the folder holds a study that differs from this in anything but what is `unknown` yet."""
+    """InvalidInput when the folder holds another study; what is `unknown` yet is not compared."""
     file = folder / STUDY
     if not file.exists():
         return
@@ -95,9 +95,9 @@ def require_same(folder: Path, study: Mapping[str, Any], *, unknown: Collection[
 
 
 def run_tasks(tasks: Sequence[Task], pieces: Pieces, progress: Progress | None = None) -> None:
-    """Run those that are not finished, in order; `progress` counts expected seconds.
+    """Run the unfinished tasks in order; `progress` counts estimated seconds.
 
-    A piece also gets `took`, the seconds it really took.
+    Each piece also gets `took`, the seconds it really took.
     """
     due = [task for task in tasks if task.name not in pieces]
     total = max(1, round(sum(task.seconds for task in due)))

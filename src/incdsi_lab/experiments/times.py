@@ -1,4 +1,4 @@
-"""Time bars: seconds to take all new documents in, for each method of the main table."""
+"""Time bars: seconds to add all new documents, for each method of the main table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def section(study: Study) -> Section:
     bars = Series(label="", kind="bars", y=tuple(max(1e-3, s) for s in drawn.values()), labels=tuple(map(named, drawn)))
     axis = f"seconds to add {count:,} documents (log scale)"
     panel = Panel(title="", x=axis, y="", series=(bars,), log_x=True)
-    caption = f"Seconds to take {count:,} new documents in, once they are embedded."
+    caption = f"Seconds to add {count:,} new documents, once they are embedded."
     return Section(
         name=NAME,
         title=TITLE,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from incdsi.errors import MissingExtra
 
 Kind = Literal["line", "points", "bars", "level"]
-# Okabe and Ito's palette: told apart by colour-blind readers too. The marks tell them apart in print.
+# Okabe and Ito's palette, which colour-blind readers can tell apart; in print the marks do.
 STYLES: dict[str, tuple[str, str]] = {
     "general": ("#0072B2", "o"),
     "paper": ("#D55E00", "s"),
