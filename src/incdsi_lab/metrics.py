@@ -17,6 +17,7 @@ CUTOFFS = (1, 5, 10)
 CONFIDENCE = 1.959963984540054  # standard errors in a 95 % interval
 RESAMPLES = 2000
 FLIPS = 10_000
+SEED = 0
 BLOCK = 2**22  # numbers drawn at once
 Values = NDArray[np.float64]
 
@@ -49,10 +50,10 @@ class Scores:
         """The measure in percent; NaN without queries."""
         return 100 * float(self.values[measure].mean()) if len(self) else float("nan")
 
-    def estimate(self, measure: str, seed: int = 0) -> Estimate:
+    def estimate(self, measure: str) -> Estimate:
         """The measure with its 95 % interval: Wilson's for hits, bootstrap for MRR@10."""
         values = self.values[measure]
-        low, high = wilson(values) if measure.startswith("H@") else bootstrap(values, seed)
+        low, high = wilson(values) if measure.startswith("H@") else bootstrap(values)
         return Estimate(mean=self.mean(measure), low=100 * low, high=100 * high, n=len(self))
 
 
@@ -104,7 +105,7 @@ def reciprocal(ranks: Ranks) -> Values:
     return np.where(ranks <= 10, 1.0 / ranks, 0.0)
 
 
-def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Comparison:
+def compare(a: Scores, b: Scores, measure: str = "H@1") -> Comparison:
     """A paired test over the same queries: does b differ from a?
 
     Randomisation of the sign of each query's difference: exact for hits, where differences are -1, 0 or
@@ -113,13 +114,13 @@ def compare(a: Scores, b: Scores, measure: str = "H@1", seed: int = 0) -> Compar
     if a.query_ids != b.query_ids:
         raise InvalidInput(f"a paired test needs the same queries on both sides; these {len(a)} and {len(b)} differ")
     differences = b.values[measure] - a.values[measure]
-    low, high = bootstrap(differences, seed)
+    low, high = bootstrap(differences)
     return Comparison(
         measure=measure,
         difference=100 * float(differences.mean()) if len(a) else float("nan"),
         low=100 * low,
         high=100 * high,
-        p_value=_exact(differences) if measure.startswith("H@") else _randomised(differences, seed),
+        p_value=_exact(differences) if measure.startswith("H@") else _randomised(differences),
         n=len(a),
     )
 
@@ -135,11 +136,11 @@ def wilson(hits: Values) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def bootstrap(values: Values, seed: int = 0) -> tuple[float, float]:
+def bootstrap(values: Values) -> tuple[float, float]:
     """The 95 % percentile interval of a mean over resampled queries; NaN without any."""
     if len(values) == 0:
         return float("nan"), float("nan")
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(SEED)
     means = _in_blocks(
         len(values), RESAMPLES, lambda count: values[draw.integers(0, len(values), (count, len(values)))].mean(axis=1)
     )
@@ -154,12 +155,12 @@ def _exact(differences: Values) -> float:
     return float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
 
 
-def _randomised(differences: Values, seed: int) -> float:
+def _randomised(differences: Values) -> float:
     """The share of random signs that give a sum at least as far from zero, the one found included."""
     some = differences[differences != 0]
     if len(some) == 0:
         return 1.0
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(SEED)
     sums = _in_blocks(len(some), FLIPS, lambda count: (2 * draw.integers(0, 2, (count, len(some))) - 1) @ some)
     as_far = int((np.abs(sums) >= abs(float(some.sum())) - 1e-12).sum())
     return (as_far + 1) / (FLIPS + 1)

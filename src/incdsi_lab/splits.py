@@ -81,21 +81,19 @@ class Split:
         return found
 
 
-def split(
-    collection: Collection, seed: int, fractions: Sequence[float] = FRACTIONS, *, validation: float = VALIDATION
-) -> Split:
+def split(collection: Collection, seed: int, fractions: Sequence[float] = FRACTIONS) -> Split:
     """Documents at random into initial, new and tuning by `fractions`; queries as the collection has them.
 
-    Without val queries of its own, a share `validation` of the train queries is taken, at random. At
+    Without val queries of its own, a share VALIDATION of the train queries becomes them, at random. At
     least one document is new and one is for tuning where their fractions are above zero.
     """
-    _require_fractions(fractions, validation)
+    _require_fractions(fractions)
     draw = np.random.default_rng(seed)
     ids = [collection.documents[place].id for place in draw.permutation(len(collection.documents))]
     new, tuning = (max(1, round(share * len(ids))) if share else 0 for share in fractions[1:])
     if new + tuning >= len(ids):
         raise InvalidInput(f"splitting {collection.name} needs more than {new + tuning} documents; it has {len(ids)}")
-    train, val = _train_and_val(collection, draw, validation)
+    train, val = _train_and_val(collection, draw)
     return Split(
         seed=seed,
         collection_digest=collection.digest,
@@ -108,23 +106,19 @@ def split(
     )
 
 
-def _train_and_val(
-    collection: Collection, draw: np.random.Generator, validation: float
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _train_and_val(collection: Collection, draw: np.random.Generator) -> tuple[tuple[str, ...], tuple[str, ...]]:
     train = [query.id for query in collection.of("train")]
     val = [query.id for query in collection.of("val")]
     if val:
         return tuple(train), tuple(val)
-    chosen = set(draw.permutation(len(train))[: round(validation * len(train))].tolist())
+    chosen = set(draw.permutation(len(train))[: round(VALIDATION * len(train))].tolist())
     kept = tuple(id for place, id in enumerate(train) if place not in chosen)
     return kept, tuple(id for place, id in enumerate(train) if place in chosen)
 
 
-def _require_fractions(fractions: Sequence[float], validation: float) -> None:
+def _require_fractions(fractions: Sequence[float]) -> None:
     if len(fractions) != 3 or min(fractions) < 0 or not math.isclose(sum(fractions), 1.0):
         raise InvalidInput(f"the three fractions must add up to 1; these are {tuple(fractions)}")
-    if not 0 <= validation < 1:
-        raise InvalidInput(f"the share of validation queries must be at least 0 and below 1, not {validation}")
 
 
 def _one_line(id: str) -> str:

@@ -14,7 +14,14 @@ import pytest
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile
 from incdsi_lab.collection import Collection
-from incdsi_lab.data import read_beir, read_jsonl, read_msmarco, read_natural_questions, read_released
+from incdsi_lab.data import (
+    natural_questions,
+    read_beir,
+    read_jsonl,
+    read_msmarco,
+    read_natural_questions,
+    read_released,
+)
 from incdsi_lab.splits import split
 from tests.lab import data_samples as samples
 from tests.lab.data_samples import COUNT, body, question, title, write_jsonl, write_text
@@ -158,8 +165,9 @@ class TestNaturalQuestions:
         parts = split(found, seed=0)
         assert (len(parts.train), len(parts.val), len(parts.test)) == (24, 6, 8)
 
-    def test_long_pages_are_cut(self, tmp_path: Path) -> None:
-        found = read_natural_questions(samples.natural_questions(tmp_path), words=4)
+    def test_long_pages_are_cut(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(natural_questions, "WORDS", 4)
+        found = read_natural_questions(samples.natural_questions(tmp_path))
         assert found.documents[0].text == "River no. 0 The"
 
     @pytest.mark.parametrize(

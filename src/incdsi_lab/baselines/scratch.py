@@ -18,7 +18,7 @@ CHOSEN_BY = 1000  # held-out queries that choose the epoch: embedding them costs
 
 
 class DSIScratch(VectorMethod):
-    """New documents' queries and `replay` times as many old ones, for `epochs`, through encoder and rows.
+    """New documents' queries and as many old ones, for `epochs`, through encoder and rows.
 
     `initial` are the rows of a model trained on the initial documents before; the encoder is copied, never
     changed. At most `per_document` queries an epoch for each new document, replayed ones included, bound the time on
@@ -32,7 +32,6 @@ class DSIScratch(VectorMethod):
         encoder: TorchEncoder,
         settings: FinetuneSettings | None = None,
         *,
-        replay: float = 1.0,
         per_document: float = float("inf"),
         initial: Floats | None = None,
         progress: Progress | None = None,
@@ -40,7 +39,7 @@ class DSIScratch(VectorMethod):
         super().__init__()
         self._encoder = encoder
         self._settings = settings or FinetuneSettings()
-        self._replay, self._per_document = replay, per_document
+        self._per_document = per_document
         self._initial, self._progress = initial, progress
         self._old: Part | None = None
         self._adapted = False
@@ -68,9 +67,9 @@ class DSIScratch(VectorMethod):
 
     def _lesson(self, old: Part, new: Part) -> tuple[TextPairs, TextPairs]:
         draw = np.random.default_rng([self._settings.seed, len(old), len(new)])
-        most = min(len(new.queries), self._per_document * len(new) / (1 + self._replay))
+        most = min(len(new.queries), self._per_document * len(new) / 2)
         learned = sample(new.queries, max(1, int(most)), draw).moved(len(old))
-        replayed = sample(old.queries, round(self._replay * len(learned)), draw)
+        replayed = sample(old.queries, len(learned), draw)
         both = joined([old.held_out, new.held_out.moved(len(old))])
         return _pairs(joined([learned, replayed])), _pairs(sample(both, CHOSEN_BY, draw))
 

@@ -6,27 +6,24 @@ from typing import Any
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidFile, MissingExtra
-from incdsi.progress import Progress
 from incdsi_lab.collection import Collection, Gathering, Judged, Part
 from incdsi_lab.data.fields import numbered, refusing
 
 TRAIN, TEST = "msmarco-document/train", "msmarco-document/dev"
 
 
-def read_msmarco(
-    train: str = TRAIN, test: str = TEST, name: str = "msmarco", progress: Progress | None = None
-) -> Collection:
+def read_msmarco(train: str = TRAIN, test: str = TEST) -> Collection:
     """The documents that have queries, with the official train queries, and the official dev ones to test.
 
     The names are those of ir-datasets. A refusal names the dataset, and for the line the judgement's or
     document's number in it. A query with several documents becomes one for each. One pass over all documents.
     """
     datasets = [("train", _load(train), train), ("test", _load(test), test)]
-    gathering = Gathering(name)
+    gathering = Gathering("msmarco")
     wanted = {
         judgement.doc_id for _, dataset, _ in datasets for judgement in dataset.qrels_iter() if judgement.relevance > 0
     }
-    _add_documents(gathering, datasets[0][1], train, wanted, progress)
+    _add_documents(gathering, datasets[0][1], train, wanted)
     for part, dataset, source in datasets:
         _add_queries(gathering, dataset, "train" if part == "train" else "test", source)
     return gathering.collection(train)
@@ -43,17 +40,12 @@ def _load(dataset: str) -> Any:
         raise InvalidFile("ir-datasets has no dataset of that name", path=dataset) from error
 
 
-def _add_documents(
-    gathering: Gathering, dataset: Any, source: str, wanted: set[str], progress: Progress | None
-) -> None:
-    total = dataset.docs_count() or 0 if progress is not None else 0
+def _add_documents(gathering: Gathering, dataset: Any, source: str, wanted: set[str]) -> None:
     for number, found in enumerate(dataset.docs_iter(), start=1):
         if found.doc_id in wanted:
             with refusing(f"{source} docs", number):
                 document = Document(id=found.doc_id, title=found.title, text=found.body, metadata={"url": found.url})
             gathering.add_document(document, f"{source} docs", number)
-        if progress is not None and number % 1000 == 0:
-            progress(number, max(total, number))
 
 
 def _add_queries(gathering: Gathering, dataset: Any, part: Part, source: str) -> None:

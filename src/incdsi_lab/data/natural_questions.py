@@ -24,10 +24,10 @@ TAG = re.compile(r"</?[A-Za-z][^<>]*+>")
 PARTS: tuple[tuple[Part, str], ...] = (("train", "*train*.jsonl*"), ("test", "*dev*.jsonl*"))
 
 
-def read_natural_questions(folder: Path | str, name: str = "nq320k", *, words: int = WORDS) -> Collection:
+def read_natural_questions(folder: Path | str, name: str = "nq320k") -> Collection:
     """NQ320K: pages de-duplicated by title, questions of *train*.jsonl to train and of *dev*.jsonl to test.
 
-    A document's id is its page's name in the address, its text the first `words` words of the page as it was when
+    A document's id is its page's name in the address, its text the first WORDS words of the page as it was when
     it first comes (all pages whole would take gigabytes). Without val questions, `splits.split` takes them
     from train.
     """
@@ -39,7 +39,7 @@ def read_natural_questions(folder: Path | str, name: str = "nq320k", *, words: i
                 with refusing(path, line):
                     query = _judged(row, part)
                     if not gathering.has_document(query.document_id):
-                        gathering.add_document(_document(row, words), path, line)
+                        gathering.add_document(_document(row), path, line)
                 gathering.add_query(query, path, line)
     return gathering.collection(source)
 
@@ -55,9 +55,9 @@ def _judged(row: Mapping[str, Any], part: Part) -> Judged:
     return Judged(id=string(row, "example_id"), text=string(row, "question_text"), document_id=_page(row), split=part)
 
 
-def _document(row: Mapping[str, Any], words: int) -> Document:
+def _document(row: Mapping[str, Any]) -> Document:
     page = _page(row)
-    return Document(id=page, title=page.replace("_", " "), text=" ".join(_words(row)[:words]))
+    return Document(id=page, title=page.replace("_", " "), text=" ".join(_words(row)[:WORDS]))
 
 
 def _page(row: Mapping[str, Any]) -> str:

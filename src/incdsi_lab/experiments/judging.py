@@ -63,7 +63,7 @@ def hits1(text: str) -> float:
     return 100 * text.count("1") / len(text) if text else float("nan")
 
 
-def averaged(pieces: Sequence[Mapping[str, Any]], group: str, measure: str = "H@1") -> tuple[float, float]:
-    """Mean and standard deviation of a measure over several pieces, such as random orders."""
-    means = [scores_of(piece["ranks"][group]).mean(measure) for piece in pieces]
+def averaged(pieces: Sequence[Mapping[str, Any]], group: str) -> tuple[float, float]:
+    """Mean and standard deviation of H@1 over several pieces, such as random orders."""
+    means = [hits1(piece["ranks"][group]) for piece in pieces]
     return float(np.mean(means)), float(np.std(means, ddof=1)) if len(means) > 1 else 0.0

@@ -117,7 +117,7 @@ def test_dsi_scratch_replays_as_many_old_queries_and_leaves_its_encoder_alone(
     fingerprint = encoder.fingerprint
     none = np.empty(0, dtype=np.intp)  # nothing to choose by: the last epoch is kept
     initial, new = (replace(some, held_out=some.held_out.take(none)) for some in (initial, new))
-    method = DSIScratch(encoder, FINETUNE, replay=1.0, per_document=8 / len(new))
+    method = DSIScratch(encoder, FINETUNE, per_document=8 / len(new))
     method.fit(initial)
     lesson, _ = method._lesson(initial, new)
     assert (lesson.owners >= len(initial)).sum() == (lesson.owners < len(initial)).sum() == 4
