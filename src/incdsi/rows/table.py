@@ -19,7 +19,8 @@ from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
-TOUCHED = 4096  # mapped rows that may be in memory: each comes with 64 KB around it
+SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
+TOUCHED = 1024  # mapped rows that may be in memory: each comes with 64 KB around it
 
 
 class Table:
@@ -36,7 +37,8 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
-        self._touched = 0  # rows that were gathered since pages of mapped ones were let go
+        self._mapped: list[Floats] = []
+        self._touched = 0  # rows that were gathered since those mapped were let go
 
     def __len__(self) -> int:
         return self._count
@@ -55,6 +57,8 @@ class Table:
         """Put rows (m, h) at the end, as the screen codes them if that is known already; the index of the first."""
         if rows.ndim != 2 or rows.shape[1] != self.width or rows.dtype != np.float32:
             raise ValueError(f"expected float32 rows of width {self.width}, found {rows.dtype} of shape {rows.shape}")
+        if isinstance(rows, np.memmap):
+            self._mapped.append(rows)
         first, start = self._count, 0
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
@@ -86,8 +90,8 @@ class Table:
         self._touched += len(indices)
         if self._touched > TOUCHED:
             self._touched = 0
-            for block in self._blocks:
-                let_go(block.rows)
+            for rows in self._mapped:
+                let_go(rows)
         return result
 
     def saved(self, indices: NDArray[np.intp]) -> dict[str, Any]:
@@ -145,11 +149,16 @@ class Table:
             products *= scales[start:stop, None]
             return work(start, products, asked)
 
+        def some(part: slice) -> list[T]:
+            return list(map(one, starts[part], blocks[part]))
+
         starts = range(0, count, BLOCK_ROWS)
         blocks = self._blocks[: len(starts)]
-        if len(blocks) > 1 and count * vectors.size >= WORTH_SHARING:
-            return list(_cores().map(one, starts, blocks))
-        return list(map(one, starts, blocks))
+        if len(blocks) == 1 or count * vectors.size < WORTH_SHARING:
+            return some(slice(None))
+        size = -(-len(blocks) // (SHARES * _count_cores()))
+        shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
+        return list(itertools.chain.from_iterable(_cores().map(some, shares)))
 
 
 @functools.cache
