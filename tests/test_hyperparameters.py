@@ -12,16 +12,16 @@ from incdsi.hyperparameters import BOLD, PAPER, SAFE
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Margins(retrieve=-1), "expected margins.retrieve to be at least 0, found -1"),
+        (lambda: Margins(retrieve=-1), "margins.retrieve must be at least 0, not -1"),
         (
             lambda: Margins(preserve=float("nan")),
-            "expected margins.preserve to be a finite number at least 0, found nan",
+            "margins.preserve must be a finite number at least 0, not nan",
         ),
-        (lambda: Weights(retrieve=1.0), "expected weights.retrieve to be above 0 and below 1, found 1"),
-        (lambda: Weights(retrieve=0), "expected weights.retrieve to be above 0 and below 1, found 0"),
-        (lambda: Weights(anchor=0.0), "expected weights.anchor to be above 0, found 0"),
-        (lambda: Weights(anchor="1"), "expected weights.anchor to be a finite number above 0, found '1'"),
-        (lambda: Hyperparameters(anchor_scale=float("inf")), "expected anchor_scale to be a finite number"),
+        (lambda: Weights(retrieve=1.0), "weights.retrieve must be above 0 and below 1, not 1"),
+        (lambda: Weights(retrieve=0), "weights.retrieve must be above 0 and below 1, not 0"),
+        (lambda: Weights(anchor=0.0), "weights.anchor must be above 0, not 0"),
+        (lambda: Weights(anchor="1"), "weights.anchor must be a finite number above 0, not '1'"),
+        (lambda: Hyperparameters(anchor_scale=float("inf")), "anchor_scale must be a finite number"),
     ],
 )
 def test_out_of_range_is_refused_in_one_sentence(make, sentence):

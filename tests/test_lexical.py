@@ -197,18 +197,20 @@ def test_a_word_repeated_beyond_any_counter_is_still_indexed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "texts", "error"),
+    ("slots", "texts", "error", "sentence"),
     [
-        ([3, 0], ["x", "y"], DuplicateDocument),
-        ([3, 3], ["x", "y"], DuplicateDocument),
-        ([3, -1], ["x", "y"], InvalidInput),
-        ([3, 2**31], ["x", "y"], InvalidInput),
-        ([3, 4], ["x"], InvalidInput),
+        ([3, 0], ["x", "y"], DuplicateDocument, "slot 0 already holds a document"),
+        ([3, 3], ["x", "y"], DuplicateDocument, "a slot occurs twice in one batch"),
+        ([3, -1], ["x", "y"], InvalidInput, "a slot must be between 0 and 2147483646, not -1"),
+        ([3, 2**31], ["x", "y"], InvalidInput, "a slot must be between 0 and 2147483646, not 2147483648"),
+        ([3, 4], ["x"], InvalidInput, "expected a slot for each text, found 2 and 1"),
     ],
 )
-def test_a_refused_batch_changes_nothing(slots: list[int], texts: list[str], error: type[Exception]) -> None:
+def test_a_refused_batch_changes_nothing(
+    slots: list[int], texts: list[str], error: type[Exception], sentence: str
+) -> None:
     index = build({0: "boots"})
-    with pytest.raises(error, match="expected"):
+    with pytest.raises(error, match=sentence):
         index.add_many(slots, texts)
     assert len(index) == 1
     assert 3 not in index
@@ -230,7 +232,7 @@ def test_a_batch_stopped_by_its_progress_callback_changes_nothing() -> None:
 
 def test_removing_an_unknown_slot_is_refused_and_removes_nothing() -> None:
     index = build({0: "boots"})
-    with pytest.raises(UnknownDocument, match="found 7"):
+    with pytest.raises(UnknownDocument, match="slot 7 holds no document"):
         index.remove_many([0, 7])
     assert 0 in index
 

@@ -79,9 +79,9 @@ def _require_number(
         + [f"below {below:g}"] * (below < math.inf)
     )
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidHyperparameters(f"expected {name} to be a finite number {wanted}, found {value!r}")
+        raise InvalidHyperparameters(f"{name} must be a finite number {wanted}, not {value!r}")
     if not (above < value < below and value >= at_least):
-        raise InvalidHyperparameters(f"expected {name} to be {wanted}, found {value:g}")
+        raise InvalidHyperparameters(f"{name} must be {wanted}, not {value:g}")
 
 
 SAFE = Hyperparameters()

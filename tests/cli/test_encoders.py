@@ -35,7 +35,7 @@ def test_a_model_is_made_ready_once(run: Run, tiny_bert: Path, models: Path) -> 
 
 
 def test_a_name_that_is_nowhere_is_one_sentence(run: Run, tmp_path: Path) -> None:
-    assert "expected a model folder at" in run("model", tmp_path / "nothing", code=1).stderr
+    assert "there is no folder" in run("model", tmp_path / "nothing", code=1).stderr
 
 
 @pytest.mark.usefixtures("on_the_hub")

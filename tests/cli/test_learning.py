@@ -49,7 +49,7 @@ def test_training_swaps_in_the_adapted_encoder(run: Run, asked: Path, tiny_bert:
 def test_training_names_what_it_lacks(run: Run, asked: Path, encoder: str) -> None:
     log = write("log.jsonl", [{"text": "x", "document_id": "ghost"}])
     assert "unknown document 'ghost'; add the document first" in run("train", "--queries", log, code=1).stderr
-    assert "expected a model with config.json" in run("train", "--encoder", encoder, code=1).stderr
+    assert "config.json" in run("train", "--encoder", encoder, code=1).stderr
     run("train", "--epochs", 0, code=2)
 
 

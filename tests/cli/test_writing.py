@@ -144,7 +144,7 @@ def test_another_encoder_and_another_folder_are_refused(run: Run, shop: Path, en
     Path("busy").mkdir()
     Path("busy/file").touch()
     assert "busy is not an empty folder" in run("add", "docs.jsonl", "-i", "busy", "--encoder", encoder, code=1).stderr
-    assert "expected a model" in run("add", "docs.jsonl", "-i", "new", "--encoder", "busy", code=1).stderr
+    assert "no model in busy" in run("add", "docs.jsonl", "-i", "new", "--encoder", "busy", code=1).stderr
     assert not Path("new").exists()
 
 

@@ -180,7 +180,7 @@ def test_removing_many_is_removing_one_by_one():
     assert (together.alive == one_by_one.alive).all()
     for found, expected in zip(together.preserve_arrays(), one_by_one.preserve_arrays(), strict=True):
         assert (found == expected).all()
-    with pytest.raises(UnknownDocument, match="found 3;"):
+    with pytest.raises(UnknownDocument, match="slot 3 holds no document"):
         together.remove_many([1, 3])
     assert 1 in together
 
@@ -207,7 +207,7 @@ def test_scores_cover_every_slot_and_hide_the_removed():
     "act", [lambda r: r.remove_many([9]), lambda r: r.append_many([np.ones(4)], [np.ones((1, 4))], [9])]
 )
 def test_an_unknown_slot_is_refused(act):
-    with pytest.raises(UnknownDocument, match="expected a slot in use, found 9"):
+    with pytest.raises(UnknownDocument, match="slot 9 holds no document"):
         act(filled(3, 4)[0])
 
 
@@ -224,7 +224,7 @@ def test_an_unknown_slot_is_refused(act):
 )
 def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
     rows, _, _ = filled(3, 4)
-    with pytest.raises(InvalidInput, match="expected"):
+    with pytest.raises(InvalidInput, match=r"expected|must be|NaN"):
         act(rows)
     assert len(rows) == 3
     assert len(rows.under(0.0)) == 6

@@ -70,7 +70,7 @@ def test_ctrl_c_keeps_the_finished_step_and_says_how_to_go_on(mode: str, stop: i
             signal.raise_signal(signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt, match=f"stopped after step {stop} of .* to go on"):
+    with pytest.raises(KeyboardInterrupt, match=f"stopped after step {stop} of .* to resume"):
         MODES[mode](tmp_path, tmp_path / "checkpoint", press)
     assert signal.getsignal(signal.SIGINT) is before
     steps: list[int] = []
@@ -127,7 +127,7 @@ def test_only_the_newest_is_kept_and_an_unfinished_one_is_ignored(tmp_path: Path
 
 def test_another_runs_checkpoint_is_refused_with_a_sentence(tmp_path: Path) -> None:
     Checkpoints(folder=tmp_path, run="a").write(small(1))
-    with pytest.raises(InvalidInput, match="found one of another run; name another folder"):
+    with pytest.raises(InvalidInput, match=r"belongs to another run: .* choose another folder"):
         Checkpoints(folder=tmp_path, run="b").read()
 
 
@@ -136,7 +136,7 @@ def test_damage_and_other_formats_are_named(tmp_path: Path) -> None:
     checkpoints.write(small(1))
     tensors = tmp_path / "step-00000001" / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-5])
-    with pytest.raises(InvalidFile, match="expected a readable checkpoint"):
+    with pytest.raises(InvalidFile, match="the checkpoint cannot be read"):
         checkpoints.read()
     state = tmp_path / "step-00000001" / "state.json"
     for other in (1, 99):

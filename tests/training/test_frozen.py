@@ -114,9 +114,9 @@ def test_representative_queries_are_the_means_of_each_documents_own(problem: Syn
 
 
 def test_arrays_that_do_not_fit_are_refused(problem: Synthetic) -> None:
-    with pytest.raises(InvalidInput, match="expected query embeddings of length 5"):
+    with pytest.raises(InvalidInput, match="expected query embeddings as long as the documents', 5, found"):
         train_frozen(np.zeros((60, 5), np.float32), problem.training, problem.held_out, SETTINGS)
-    with pytest.raises(InvalidInput, match="expected owners from 0 to 9"):
+    with pytest.raises(InvalidInput, match="owners must be from 0 to 9"):
         train_frozen(np.zeros((10, 16), np.float32), problem.training, problem.held_out, SETTINGS)
     with pytest.raises(InvalidInput, match=r"expected query embeddings \(m, h\)"):
         EmbeddedPairs(embeddings=np.zeros((3, 2), np.float32), owners=np.zeros(2, np.int64))

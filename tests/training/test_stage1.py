@@ -38,23 +38,23 @@ def encoder(tmp_path_factory: pytest.TempPathFactory):
 
 def test_bad_input_gets_a_sentence(encoder) -> None:
     documents, queries = corpus(3)
-    with pytest.raises(DuplicateDocument, match="found 'doc-0' at positions 0 and 3"):
+    with pytest.raises(DuplicateDocument, match="documents 0 and 3 have the same id, 'doc-0'"):
         train([*documents, documents[0]], queries, encoder=encoder)
-    with pytest.raises(UnknownDocument, match="found some for 'ghost'; add that document or drop"):
+    with pytest.raises(UnknownDocument, match="queries for 'ghost', which is not among the documents; add"):
         train(documents, {**queries, "ghost": ["boo"]}, encoder=encoder)
     with pytest.raises(UnknownDocument, match="'ghost'"):
         train(documents, queries, encoder=encoder, validation={"ghost": ["boo"]})
-    with pytest.raises(InvalidInput, match="expected a list of queries for document 'doc-1', found one text"):
+    with pytest.raises(InvalidInput, match="the queries of document 'doc-1' are a single string"):
         train(documents, {"doc-1": "one text"}, encoder=encoder)
     with pytest.raises(InvalidDocument, match="query for document 'doc-1'"):
         train(documents, {"doc-1": ["  "]}, encoder=encoder)
-    with pytest.raises(InvalidInput, match="expected at least one document"):
+    with pytest.raises(InvalidInput, match="no documents to train on"):
         train([], {}, encoder=encoder)
-    with pytest.raises(InvalidInput, match="expected mode to be one of frozen, finetune, found 'melt'"):
+    with pytest.raises(InvalidInput, match="mode must be one of frozen, finetune, not 'melt'"):
         train(documents, queries, encoder=encoder, mode="melt")
-    with pytest.raises(InvalidInput, match="expected FrozenSettings for mode 'frozen', found Finetune"):
+    with pytest.raises(InvalidInput, match="mode 'frozen' takes FrozenSettings, not Finetune"):
         train(documents, queries, encoder=encoder, settings=FINETUNE)
-    with pytest.raises(InvalidInput, match="expected a TorchEncoder to finetune, found Counting"):
+    with pytest.raises(InvalidInput, match="a Counting cannot be finetuned"):
         train(documents, queries, encoder=Counting(encoder), mode="finetune")
 
 
@@ -126,14 +126,14 @@ def test_a_stopped_run_goes_on_without_encoding_again(encoder, tmp_path: Path) -
         if moment.step == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="to go on"):
+    with pytest.raises(KeyboardInterrupt, match="to resume"):
         train(documents, queries, encoder=encoder, settings=FROZEN, checkpoint=tmp_path, observe=stop)
     counting = Counting(encoder)
     resumed = train(documents, queries, encoder=counting, settings=FROZEN, checkpoint=tmp_path)
     whole = train(documents, queries, encoder=encoder, settings=FROZEN)
     assert counting.asked == 0
     assert resumed.document_vectors.tobytes() == whole.document_vectors.tobytes()
-    with pytest.raises(InvalidInput, match="found one of another run"):
+    with pytest.raises(InvalidInput, match="belongs to another run"):
         train(documents[1:], {"doc-1": ["kab"]}, encoder=encoder, settings=FROZEN, checkpoint=tmp_path)
 
 

@@ -11,14 +11,14 @@ from incdsi.training.settings import PAPER_MSMARCO, PAPER_NQ, FinetuneSettings, 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("epochs", 0, "expected epochs to be a whole number of at least 1, found 0"),
-        ("batch_size", 2.5, "expected batch_size to be a whole number"),
-        ("patience", True, "expected patience to be a whole number"),
-        ("seed", -1, "expected seed to be a whole number of at least 0"),
-        ("learning_rate", 0.0, "expected learning_rate to be a finite number above 0, found 0.0"),
-        ("scale", float("nan"), "expected scale to be a finite number above 0, found nan"),
-        ("weight_decay", -0.1, "expected weight_decay to be a finite number at least 0"),
-        ("start", "middle", "expected start to be one of text, queries, random, found 'middle'"),
+        ("epochs", 0, "epochs must be a whole number of at least 1, not 0"),
+        ("batch_size", 2.5, "batch_size must be a whole number"),
+        ("patience", True, "patience must be a whole number"),
+        ("seed", -1, "seed must be a whole number of at least 0"),
+        ("learning_rate", 0.0, "learning_rate must be a finite number above 0, not 0.0"),
+        ("scale", float("nan"), "scale must be a finite number above 0, not nan"),
+        ("weight_decay", -0.1, "weight_decay must be a finite number at least 0"),
+        ("start", "middle", "start must be one of text, queries, random, not 'middle'"),
     ],
 )
 @pytest.mark.parametrize("kind", [FrozenSettings, FinetuneSettings])
@@ -31,7 +31,7 @@ def test_a_wrong_value_is_named(kind: type, name: str, value: object, sentence: 
     ("name", "value"), [("row_learning_rate", 0), ("max_length", 2), ("clip", -1), ("frozen_epochs", -1)]
 )
 def test_finetune_checks_its_own(name: str, value: float) -> None:
-    with pytest.raises(InvalidHyperparameters, match=f"expected {name} to be"):
+    with pytest.raises(InvalidHyperparameters, match=f"^{name} must be"):
         FinetuneSettings(**{name: value})
 
 

@@ -161,7 +161,7 @@ def _rank(index: Index, question: str, id: str) -> str:
 def _at_least_one(text: str) -> int:
     number = int(text) if text.isdecimal() else 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a number of documents above 0, found {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number above 0, not {text!r}")
     return number
 
 

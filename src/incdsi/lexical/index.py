@@ -69,7 +69,7 @@ class LexicalIndex:
     def __init__(self, k1: float = 0.9, b: float = 0.75) -> None:
         # Defaults chosen on validation queries, where H@1 is flat around them.
         if not (math.isfinite(k1) and k1 >= 0 and 0 <= b <= 1):
-            raise InvalidHyperparameters(f"expected k1 to be at least 0 and b between 0 and 1, found {k1!r} and {b!r}")
+            raise InvalidHyperparameters(f"k1 must be at least 0 and b between 0 and 1, not {k1!r} and {b!r}")
         self.k1, self.b = float(k1), float(b)
         self._adopt(Postings.empty(), np.empty(0, np.int32))
         self._lock = threading.Lock()
@@ -102,7 +102,7 @@ class LexicalIndex:
         wanted = {int(slot) for slot in slots}
         unknown = sorted(slot for slot in wanted if slot not in self)
         if unknown:
-            raise UnknownDocument(f"expected slots that hold a document, found {unknown[0]}; add it first")
+            raise UnknownDocument(f"slot {unknown[0]} holds no document; add one first")
         in_base = [slot for slot in wanted if slot not in self._recent.bags]
         terms = self._base.terms_of(in_base) if in_base else np.empty(0, np.int64)
         with self._lock:
@@ -117,7 +117,7 @@ class LexicalIndex:
     def scores(self, text: str, size: int) -> NDArray[np.float32]:
         """BM25 of every slot below `size` for the query `text`: (size,), 0 where there is no document."""
         if size < 0:
-            raise InvalidInput(f"expected a size of at least 0, found {size}")
+            raise InvalidInput(f"size must be at least 0, not {size}")
         occurrences = Counter(tokenize(text))
         if not occurrences:
             return np.zeros(size, np.float32)
@@ -152,7 +152,7 @@ class LexicalIndex:
 
     def _renumbered(self, used: NDArray[np.intp], order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         if not np.array_equal(used, order):
-            raise InvalidInput("expected every slot in use, rising, found others")
+            raise InvalidInput("order must list every slot in use, rising")
         arrays = self.to_arrays()
         arrays["slots"] = np.searchsorted(order, arrays["slots"]).astype(np.int32)
         arrays["lengths"] = arrays["lengths"][order]
@@ -192,11 +192,11 @@ class LexicalIndex:
             raise InvalidInput(f"expected a slot for each text, found {len(slots)} and {len(texts)}")
         for slot in slots:
             if not 0 <= slot < MAX_SLOT:
-                raise InvalidInput(f"expected a slot between 0 and {MAX_SLOT - 1}, found {slot}")
+                raise InvalidInput(f"a slot must be between 0 and {MAX_SLOT - 1}, not {slot}")
             if slot in self:
-                raise DuplicateDocument(f"expected a free slot, found a document in {slot}; remove it first")
+                raise DuplicateDocument(f"slot {slot} already holds a document; remove it first")
         if len(set(slots)) < len(slots):
-            raise DuplicateDocument("expected every slot once, found one twice in the same batch")
+            raise DuplicateDocument("a slot occurs twice in one batch; give each document its own")
 
     def _append(self, bags: Sequence[tuple[int, Bag]]) -> None:
         with self._lock:
@@ -282,11 +282,11 @@ def _summed(found: _Gathered, weights: Sequence[float], norms: NDArray[np.float3
 def _checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     found = int(np.asarray(arrays["format"])[0]) if len(arrays.get("format", ())) else None
     if found != FORMAT:
-        raise UnsupportedFormat(f"expected a lexical index of format {FORMAT}, found {found}; build it anew")
+        raise UnsupportedFormat(f"expected a lexical index of format {FORMAT}, found {found}; rebuild it")
     plain = {name: np.asarray(arrays.get(name, ())) for name in _DTYPES}
     for name, dtype in _DTYPES.items():
         if plain[name].dtype != dtype or plain[name].ndim != 1:
-            raise CorruptStore(f"expected lexical array {name!r} of {np.dtype(dtype)}, found another; build it anew")
+            raise CorruptStore(f"lexical array {name!r} must be one-dimensional {np.dtype(dtype)}; rebuild the index")
     offsets, slots = plain["offsets"], plain["slots"]
     sound = (
         len(plain["parameters"]) == 2
@@ -296,5 +296,5 @@ def _checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         and bool(np.all(plain["terms"][1:] > plain["terms"][:-1]))
     )
     if not sound:
-        raise CorruptStore("expected lexical arrays of matching sizes, found others; build the index anew")
+        raise CorruptStore("the sizes of the lexical arrays do not match; rebuild the index")
     return plain

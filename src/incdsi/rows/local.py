@@ -49,7 +49,7 @@ class LocalRows:
 
     def __init__(self, dimension: int, screen: Screen | None = None) -> None:
         if dimension < 1:
-            raise InvalidInput(f"expected a dimension of at least 1, found {dimension}")
+            raise InvalidInput(f"dimension must be at least 1, not {dimension}")
         self.dimension = dimension
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
@@ -241,7 +241,7 @@ class LocalRows:
     def _require(self, slots: Sequence[int]) -> None:
         for slot in slots:
             if slot not in self:
-                raise UnknownDocument(f"expected a slot in use, found {slot}; it was removed or never given out")
+                raise UnknownDocument(f"slot {slot} holds no document; it was removed or never used")
 
     def _checked(self, name: str, value: ArrayLike, ndim: int) -> Floats:
         array = np.ascontiguousarray(value, dtype=np.float32)
@@ -249,7 +249,7 @@ class LocalRows:
             shape = f"({self.dimension},)" if ndim == 1 else f"(any, {self.dimension})"
             raise InvalidInput(f"expected {name} of shape {shape}, found {array.shape}; use one encoder")
         if not np.isfinite(array).all():
-            raise InvalidInput(f"expected {name} to be finite, found NaN or infinity; check what made it")
+            raise InvalidInput(f"NaN or infinity in {name}; check where the numbers come from")
         return array
 
 

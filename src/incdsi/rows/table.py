@@ -130,7 +130,7 @@ class Table:
         blocks = self._blocks
         ends = np.searchsorted(indices, BLOCK_ROWS * np.arange(len(blocks) + 1)).tolist()
         if ends[0] > 0 or ends[-1] < len(indices):
-            raise IndexError(f"expected indices of {self._count} rows, found others")
+            raise IndexError(f"an index is out of range: there are {self._count} rows")
         for number, (start, stop) in enumerate(itertools.pairwise(ends)):
             if start < stop:
                 yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)

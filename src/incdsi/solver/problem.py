@@ -50,12 +50,12 @@ class Problem:
         h = anchor.shape[0]
         queries = as_floats("queries", self.queries, 2, width=h)
         rows = as_floats("rows", self.rows, 2, width=h)
-        floors = as_floats("floors", self.floors, 1, length=len(queries), of="queries")
-        ceilings = as_floats("ceilings", self.ceilings, 1, length=len(rows), of="rows")
+        floors = as_floats("floors", self.floors, 1, length=len(queries), of="query")
+        ceilings = as_floats("ceilings", self.ceilings, 1, length=len(rows), of="row")
         if len(queries) == 0 and not anchor.any():
             raise InvalidProblem(
-                "expected at least one query or an anchor other than zero, found neither: "
-                "there is nothing to place the document by; give it a query or text"
+                "there is nothing to place the document by: it has no query and its anchor is zero; "
+                "give it a query or text"
             )
         for name, value in zip(
             ("queries", "floors", "rows", "ceilings", "anchor"),
@@ -99,19 +99,19 @@ def as_floats(
         if array.dtype not in (np.float32, np.float64):
             array = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidProblem(f"expected {name} to be an array of numbers, found {value!r:.80}") from error
+        raise InvalidProblem(f"{name} must be an array of numbers, not {value!r:.80}") from error
     if array.ndim != ndim:
-        raise InvalidProblem(f"expected {name} to have {ndim} dimension(s), found shape {array.shape}")
+        raise InvalidProblem(f"{name} must have {ndim} dimension{'s' * (ndim > 1)}, not shape {array.shape}")
     if width is not None and array.shape[1] != width:
         raise InvalidProblem(
-            f"expected {name} of dimension {width} as the anchor has, found {array.shape[1]}; use one encoder"
+            f"expected {name} of dimension {width}, like the anchor, found {array.shape[1]}; use one encoder"
         )
     if length is not None and array.shape[0] != length:
-        raise InvalidProblem(f"expected {length} {name}, one for each of the {of}, found {array.shape[0]}")
+        raise InvalidProblem(f"expected {length} {name}, one per {of}, found {array.shape[0]}")
     if not _all_finite(array):
-        raise InvalidProblem(f"expected {name} to be finite, found NaN or infinity; check what made it")
+        raise InvalidProblem(f"NaN or infinity in {name}; check where the numbers come from")
     if array.dtype == np.float64 and max(array.max(initial=0.0), -array.min(initial=0.0)) > LARGEST:
-        raise InvalidProblem(f"{name} has numbers beyond {LARGEST:g}, too large to compute with; scale it down")
+        raise InvalidProblem(f"{name} has numbers above {LARGEST:g}, too large to compute with; scale down")
     return array
 
 

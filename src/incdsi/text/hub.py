@@ -36,7 +36,7 @@ def folder_named(name: str | Path) -> Path | None:
     if folder.is_dir():
         return folder
     if isinstance(name, Path) or len(folder.parts) > 2:
-        raise ModelNotFound(f"expected a model folder at {folder}, found none; name another folder")
+        raise ModelNotFound(f"there is no folder {folder}; check the path")
     return None
 
 
@@ -66,12 +66,12 @@ def fetch_model(name: str) -> Path:
 
 def _from_folder(folder: Path, load: Callable[[str, bool], Model]) -> Model:
     if not any((folder / file).is_file() for file in ("config.json", "modules.json")):
-        raise ModelNotFound(f"expected a model with config.json in {folder}, found none; name another folder")
+        raise ModelNotFound(f"no model in {folder}: config.json and modules.json are missing; choose another folder")
     with quiet():
         try:
             return load(str(folder), True)
         except Exception as error:  # every library below has its own classes for a damaged model
-            raise ModelNotFound(f"expected a loadable model in {folder}, found: {_first_line(error)}") from error
+            raise ModelNotFound(f"cannot load the model in {folder}: {_first_line(error)}") from error
 
 
 def _require_on_hub(name: str) -> None:
@@ -81,8 +81,8 @@ def _require_on_hub(name: str) -> None:
         HfApi().model_info(name, timeout=10)
     except Exception as error:  # the class depends on the hub client's transport
         raise ModelNotFound(
-            f"expected a model {name!r} as a folder, in the local cache or on the hub, "
-            f"found none ({_first_line(error)}); give a folder, or check the name and the connection"
+            f"no model {name!r}: not a folder, not in the local cache, not on the hub ({_first_line(error)}); "
+            "check the name and the connection, or give a folder"
         ) from error
 
 

@@ -81,12 +81,12 @@ class Checkpoints:
                 )
             if state["run"] != self.run:
                 raise InvalidInput(
-                    "expected a checkpoint of the same documents, queries, encoder and settings in "
-                    f"{self.folder}, found one of another run; name another folder or remove this one"
+                    f"the checkpoint in {self.folder} belongs to another run: other documents, queries, encoder or "
+                    "settings; choose another folder or remove this one"
                 )
             return Checkpoint(step=state["step"], tensors=load_file(path / TENSORS), state=state)
         except (json.JSONDecodeError, KeyError, TypeError, OSError, SafetensorError) as error:
-            raise InvalidFile(f"expected a readable checkpoint, found: {error}; remove it", path=path) from error
+            raise InvalidFile(f"the checkpoint cannot be read ({error}); remove it", path=path) from error
 
 
 def _plain(tensor: Tensor) -> Tensor:

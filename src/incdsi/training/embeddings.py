@@ -50,7 +50,7 @@ class Embedder:
         if embedding.shape != (self.encoder.dimension,):
             raise InvalidInput(
                 f"expected known embeddings of shape ({self.encoder.dimension},), found {embedding.shape} "
-                f"for {text[:40]!r}"
+                f"for {text[:40]!r}; were they made by another encoder?"
             )
         return embedding
 

@@ -122,7 +122,9 @@ def _require_fitting(pairs: EmbeddedPairs, start: NDArray[np.float32]) -> None:
     documents, dimension = start.shape
     if pairs.embeddings.shape[1] != dimension:
         raise InvalidInput(
-            f"expected query embeddings of length {dimension} as the documents', found {pairs.embeddings.shape[1]}"
+            f"expected query embeddings as long as the documents', {dimension}, found {pairs.embeddings.shape[1]}"
         )
     if len(pairs.owners) and not (pairs.owners.min() >= 0 and pairs.owners.max() < documents):
-        raise InvalidInput(f"expected owners from 0 to {documents - 1}, found {pairs.owners.max()}")
+        raise InvalidInput(
+            f"owners must be from 0 to {documents - 1}, not {pairs.owners.min()} to {pairs.owners.max()}"
+        )

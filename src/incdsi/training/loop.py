@@ -198,8 +198,8 @@ class _Loop:
         self.write()
         kept = (
             f"the state is in {self.checkpoints.folder}: train again with the same input and this checkpoint "
-            "folder to go on"
+            "folder to resume"
             if self.checkpoints
-            else "nothing was kept, because no checkpoint folder was named"
+            else "nothing was kept: there is no checkpoint folder"
         )
         raise KeyboardInterrupt(f"training stopped after step {self.course.step} of {self.total}; {kept}")

@@ -50,12 +50,12 @@ def document_positions(documents: Sequence[Document]) -> dict[str, int]:
     for place, document in enumerate(documents):
         if document.id in positions:
             raise DuplicateDocument(
-                f"expected every document id once, found {document.id!r} at positions "
-                f"{positions[document.id]} and {place}; give each document its own id"
+                f"documents {positions[document.id]} and {place} have the same id, {document.id!r}; "
+                "give each document its own"
             )
         positions[document.id] = place
     if not positions:
-        raise InvalidInput("expected at least one document to train on, found none")
+        raise InvalidInput("there are no documents to train on")
     return positions
 
 
@@ -64,13 +64,11 @@ def require_queries(queries: Queries, positions: Mapping[str, int]) -> None:
     for document_id, texts in queries.items():
         if document_id not in positions:
             raise UnknownDocument(
-                f"expected queries of the given documents, found some for {document_id!r}; "
+                f"there are queries for {document_id!r}, which is not among the documents; "
                 "add that document or drop its queries"
             )
         if isinstance(texts, str):
-            raise InvalidInput(
-                f"expected a list of queries for document {document_id!r}, found one text; put it in a list"
-            )
+            raise InvalidInput(f"the queries of document {document_id!r} are a single string; put it in a list")
         for text in texts:
             Query(text=text, document_id=document_id)
 

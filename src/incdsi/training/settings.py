@@ -49,9 +49,7 @@ class Settings:
         _require_number("weight_decay", self.weight_decay)
         _require_number("checkpoint_seconds", self.checkpoint_seconds)
         if self.start not in get_args(Start):
-            raise InvalidHyperparameters(
-                f"expected start to be one of {', '.join(get_args(Start))}, found {self.start!r}"
-            )
+            raise InvalidHyperparameters(f"start must be one of {', '.join(get_args(Start))}, not {self.start!r}")
 
     @property
     def budget(self) -> int:
@@ -97,14 +95,14 @@ class FinetuneSettings(Settings):
 
 def _require_whole(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidHyperparameters(f"expected {name} to be a whole number of at least {least}, found {value!r}")
+        raise InvalidHyperparameters(f"{name} must be a whole number of at least {least}, not {value!r}")
 
 
 def _require_number(name: str, value: float, *, above: float | None = None) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or (value < 0 if above is None else value <= above):
         wanted = "at least 0" if above is None else f"above {above:g}"
-        raise InvalidHyperparameters(f"expected {name} to be a finite number {wanted}, found {value!r}")
+        raise InvalidHyperparameters(f"{name} must be a finite number {wanted}, not {value!r}")
 
 
 # The paper's stage 1: one learning rate for everything, random rows, the best of 20 epochs.

@@ -133,15 +133,15 @@ class _Embedded:
 
 def _settings(mode: Mode, settings: Settings | None, encoder: Encoder) -> Settings:
     if mode not in DEFAULTS:
-        raise InvalidInput(f"expected mode to be one of {', '.join(DEFAULTS)}, found {mode!r}")
+        raise InvalidInput(f"mode must be one of {', '.join(DEFAULTS)}, not {mode!r}")
     settings = settings or DEFAULTS[mode]
     wanted = type(DEFAULTS[mode])
     if not isinstance(settings, wanted):
-        raise InvalidInput(f"expected {wanted.__name__} for mode {mode!r}, found {type(settings).__name__}")
+        raise InvalidInput(f"mode {mode!r} takes {wanted.__name__}, not {type(settings).__name__}")
     if mode == "finetune" and not isinstance(encoder, TorchEncoder):
         raise InvalidInput(
-            f"expected a TorchEncoder to finetune, found {type(encoder).__name__}, which cannot learn; "
-            "load the model with TorchEncoder.load or use mode 'frozen'"
+            f"a {type(encoder).__name__} cannot be finetuned; load the model with TorchEncoder.load, "
+            "or use mode 'frozen'"
         )
     return settings
 

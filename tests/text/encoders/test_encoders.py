@@ -152,7 +152,7 @@ def test_an_export_that_disagrees_is_refused_and_leaves_nothing(
     torch_encoder: TorchEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "AGREEMENT", 1.1)
-    with pytest.raises(InvalidInput, match="expected the ONNX export to agree with torch"):
+    with pytest.raises(InvalidInput, match="the ONNX export differs from torch"):
         export_onnx(torch_encoder, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
@@ -188,12 +188,12 @@ def test_a_foreign_manifest_is_refused(exported: OnnxEncoder, tmp_path: Path) ->
     folder = Path(shutil.copytree(exported.folder, tmp_path / "model"))
     state = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(UnsupportedFormat, match="format 2 or older, found 99"):
+    with pytest.raises(UnsupportedFormat, match="has format 99, and this incdsi reads up to 2"):
         load_encoder(folder)
     del state["pad_id"]
     for content in (json.dumps(state), "[]", "{", json.dumps({**state, "files": {"../x": ""}})):
         (folder / "manifest.json").write_text(content)
-        with pytest.raises(InvalidFile, match="expected a manifest of an exported encoder"):
+        with pytest.raises(InvalidFile, match="not the manifest of an encoder"):
             load_encoder(folder)
 
 
@@ -208,18 +208,18 @@ def test_a_folder_with_onnx_opens_without_torch(exported: OnnxEncoder) -> None:
 
 
 def test_settings_out_of_range_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected max_length from 3 to 64, found 65"):
+    with pytest.raises(InvalidInput, match="max_length must be from 3 to 64, not 65"):
         TorchEncoder.load(tiny_bert, max_length=65)
-    with pytest.raises(InvalidInput, match=r"expected pooling to be one of .* found 'middle'"):
+    with pytest.raises(InvalidInput, match=r"pooling must be one of .* not 'middle'"):
         TorchEncoder.load(tiny_bert, pooling="middle")
 
 
 def test_a_missing_model_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(ModelNotFound, match="expected a model with config"):
+    with pytest.raises(ModelNotFound, match=r"no model in .*: config\.json"):
         load_encoder(tmp_path)
-    with pytest.raises(ModelNotFound, match="expected a model folder at"):
+    with pytest.raises(ModelNotFound, match="there is no folder"):
         load_encoder(tmp_path / "nothing")
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ModelNotFound, match="expected a loadable model in"):
+    with pytest.raises(ModelNotFound, match="cannot load the model in"):
         load_encoder(tmp_path)

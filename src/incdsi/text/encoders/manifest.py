@@ -61,14 +61,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Read and check a `model/` folder, the sha256 of its files included (0.1 s for 90 MB)."""
     path = folder / MANIFEST
     if not holds_onnx(folder):
-        raise ModelNotFound(f"expected {GRAPH} and {MANIFEST} in {folder}, found not both; export the model again")
+        raise ModelNotFound(f"{GRAPH} or {MANIFEST} is missing in {folder}; export the model again")
     try:
         manifest = _parsed(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError, RecursionError) as error:
         found = "JSON nested too deeply" if isinstance(error, RecursionError) else error
-        raise InvalidFile(
-            f"expected a manifest of an exported encoder, found {found}; export it again", path=path
-        ) from error
+        raise InvalidFile(f"not the manifest of an encoder ({found}); export the model again", path=path) from error
     for name, wanted in manifest.files.items():
         _require_digest(folder / name, wanted)
     return manifest
@@ -85,7 +83,7 @@ def _parsed(state: Any) -> Manifest:
         raise TypeError(f"a {type(state).__name__}")
     if isinstance(state.get("format"), int) and state["format"] > FORMAT:
         raise UnsupportedFormat(
-            f"expected an encoder of format {FORMAT} or older, found {state['format']}; install a newer incdsi"
+            f"the encoder has format {state['format']}, and this incdsi reads up to {FORMAT}; upgrade incdsi"
         )
     missing = [field.name for field in fields(Manifest) if field.name not in state]
     if missing:

@@ -86,7 +86,9 @@ class OnnxEncoder:
         try:
             tokenizer = Tokenizer.from_file(str(self.folder / TOKENIZER))
         except Exception as error:  # tokenizers raises plain Exception
-            raise InvalidFile(f"expected a tokenizer, found {error}", path=self.folder / TOKENIZER) from error
+            raise InvalidFile(
+                f"not a tokenizer ({error}); export the model again", path=self.folder / TOKENIZER
+            ) from error
         tokenizer.no_padding()
         tokenizer.enable_truncation(self.manifest.max_length)
         return tokenizer
@@ -104,7 +106,7 @@ class OnnxEncoder:
         try:
             return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has a class per error code
-            raise InvalidFile(f"expected an ONNX graph, found {error}; export it again", path=path) from error
+            raise InvalidFile(f"not an ONNX graph ({error}); export the model again", path=path) from error
 
 
 def _head(text: str, limit: int) -> str:

@@ -100,7 +100,7 @@ def _read(folder: Path) -> SentenceModel:
     first, *others = _json(folder / "modules.json", PLAIN)
     inner = folder / first["path"]
     if not (inner / "config.json").is_file():
-        raise ModelNotFound(f"expected a model with config.json in {inner}, found none; name another folder")
+        raise ModelNotFound(f"no model in {inner}: config.json is missing; choose another folder")
     config = _config(inner)
     settings = _json(inner / "sentence_bert_config.json", {})
     tokenizer, pad_id, longest = _tokenizer(inner, bool(settings.get("do_lower_case")))
@@ -168,7 +168,7 @@ def _tokenizer(folder: Path, lower: bool) -> tuple[str, int | None, int]:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises plain Exception
-        raise InvalidFile(f"expected a tokenizer, found {error}", path=path) from error
+        raise InvalidFile(f"not a tokenizer ({error}); fetch the model again", path=path) from error
     if lower and not getattr(tokenizer.normalizer, "lowercase", False):
         raise needs_torch(f"{folder} lower-cases texts before its tokenizer")
     settings = _json(folder / "tokenizer_config.json", {})
@@ -190,5 +190,5 @@ def _json(path: Path, missing: Any) -> Any:
         if isinstance(found, dict) != isinstance(missing, dict):
             raise TypeError(f"a {type(found).__name__}")
     except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidFile(f"expected the JSON of a model, found {error}; fetch the model again", path=path) from error
+        raise InvalidFile(f"not the JSON of a model ({error}); fetch the model again", path=path) from error
     return found

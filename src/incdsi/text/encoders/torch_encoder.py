@@ -25,8 +25,8 @@ try:
         from sentence_transformers.models import Normalize, Pooling
 except ImportError as error:
     raise MissingExtra(
-        f"expected torch and sentence-transformers, found no {error.name or 'working copy'}; "
-        "install them with: pip install 'incdsi[train]'"
+        f"this encoder needs torch and sentence-transformers, and {error.name or 'one of them'} cannot be imported; "
+        "run: pip install 'incdsi[train]'"
     ) from error
 
 BATCH = 32
@@ -129,8 +129,7 @@ def tokenizer_json(model: SentenceTransformer) -> str:
     backend = getattr(model.tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise InvalidInput(
-            f"expected a model with a fast tokenizer, found {type(model.tokenizer).__name__}; "
-            "save it with a tokenizer.json first"
+            f"{type(model.tokenizer).__name__} is not a fast tokenizer; save the model with a tokenizer.json first"
         )
     return canonical_tokenizer(backend.to_str())
 
@@ -157,7 +156,7 @@ def _pooling(transformer: Any, mode: str) -> Pooling:
     try:
         return Pooling(dimension, pooling_mode=mode)
     except ValueError as error:
-        raise InvalidInput(f"expected pooling to be one of {Pooling.POOLING_MODES}, found {mode!r}") from error
+        raise InvalidInput(f"pooling must be one of {Pooling.POOLING_MODES}, not {mode!r}") from error
 
 
 def _pooling_mode(module: Pooling) -> str:
@@ -169,7 +168,7 @@ def _pooling_mode(module: Pooling) -> str:
 def _limit_length(model: SentenceTransformer, max_length: int) -> None:
     most = getattr(model[0].auto_model.config, "max_position_embeddings", None)
     if max_length < 3 or (most is not None and max_length > most):
-        raise InvalidInput(f"expected max_length from 3 to {most or 'the model size'}, found {max_length}")
+        raise InvalidInput(f"max_length must be from 3 to {most or 'the model size'}, not {max_length}")
     model.max_seq_length = max_length
 
 

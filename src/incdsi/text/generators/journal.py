@@ -42,7 +42,7 @@ class Journal:
             return record["key"], record["queries"]
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidFile(
-                "expected a line of a generation journal, found something else; delete the line or name another file",
+                "not a line of a generation journal; delete it or choose another file",
                 path=self.path,
                 line=number,
             ) from error

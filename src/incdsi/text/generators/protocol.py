@@ -53,13 +53,11 @@ def _require_distinct_ids(documents: Sequence[Document]) -> None:
     seen: set[str] = set()
     for document in documents:
         if document.id in seen:
-            raise DuplicateDocument(f"expected each document once, found id {document.id!r} twice; remove one")
+            raise DuplicateDocument(f"document id {document.id!r} occurs twice; remove one")
         seen.add(document.id)
 
 
 def _checked(document: Document, texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise InvalidInput(
-            f"document {document.id!r}: expected the generator to return a list of strings, found {texts!r}"
-        )
+        raise InvalidInput(f"document {document.id!r}: the generator must return a list of strings, not {texts!r:.80}")
     return list(texts)

@@ -29,8 +29,8 @@ try:
     from transformers.modeling_outputs import BaseModelOutput
 except ImportError as error:
     raise MissingExtra(
-        f"expected torch and transformers, found no {error.name or 'working copy'}; "
-        "install them with: pip install 'incdsi[train]'"
+        f"this generator needs torch and transformers, and {error.name or 'one of them'} cannot be imported; "
+        "run: pip install 'incdsi[train]'"
     ) from error
 
 
@@ -48,7 +48,7 @@ class Sampling:
     def __post_init__(self) -> None:
         for name, least in (("count", 1), ("section", 2), ("top_k", 1), ("max_new_tokens", 1), ("batch", 1)):
             if getattr(self, name) < least:
-                raise InvalidInput(f"expected {name} to be at least {least}, found {getattr(self, name)}")
+                raise InvalidInput(f"{name} must be at least {least}, not {getattr(self, name)}")
 
 
 class Seq2Seq:

@@ -46,7 +46,7 @@ class Spans:
 
     def __post_init__(self) -> None:
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or self.limit < 1:
-            raise InvalidInput(f"expected limit to be a whole number of at least 1, found {self.limit!r}")
+            raise InvalidInput(f"limit must be a whole number of at least 1, not {self.limit!r}")
 
     def __call__(self, document: Document) -> list[str]:
         """The spans, none empty and none twice; an empty document has none."""
