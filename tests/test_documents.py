@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 from dataclasses import asdict, fields, replace
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -13,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incdsi import Addition, Document, Hit, Query
-from incdsi.documents import as_document, plain
+from incdsi import Addition, Document, Hit, Query, Taught
+from incdsi.documents import as_document, plain, queries_from_json, queries_to_json
 from incdsi.errors import InvalidDocument
 
 
@@ -60,6 +61,17 @@ def test_the_nouns_become_plain_values(noun):
     plain = json.loads(json.dumps(asdict(noun)))
     assert plain.keys() == {field.name for field in fields(noun)}
     assert asdict(noun) == {**plain, **({"conflicts": ("2",)} if "conflicts" in plain else {})}
+
+
+def test_documents_additions_and_queries_come_back_from_json():
+    document = Document(id="1", text="Dry feet.", title="Boots", metadata={"tags": ["new"], "year": 2001})
+    assert Document.from_json(json.loads(json.dumps(document.to_json()))) == document
+    for margin in (0.1, math.inf):
+        addition = replace(NOUNS[3], margin=margin)
+        assert Addition.from_json(json.loads(json.dumps(addition.to_json(), allow_nan=False))) == addition
+    queries = ["dry feet", Taught("a river")]
+    back = queries_from_json(json.loads(json.dumps(queries_to_json(queries))))
+    assert [(text, type(text)) for text in back] == [(text, type(text)) for text in queries]
 
 
 def test_hits_become_a_table():

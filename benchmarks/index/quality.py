@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 from benchmarks.index.adding import fill
@@ -65,4 +67,4 @@ def _compared(ranks: dict[str, Ranks], pairs: list[tuple[str, str]]) -> Result:
         each = 100.0 * ((ranks[left] == 1).astype(float) - (ranks[right] == 1))
         error = float(each.std() / np.sqrt(len(each)))
         differences[f"{left} - {right}"] = {"h@1": float(each.mean()), "standard_error": error, "n": len(each)}
-    return {"quality": {way: Quality.of(some).to_json() for way, some in ranks.items()}, "differences": differences}
+    return {"quality": {way: asdict(Quality.of(some)) for way, some in ranks.items()}, "differences": differences}

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 from incdsi.errors import InvalidDocument
 
@@ -67,6 +67,14 @@ class Document:
         """Title and text together: what is embedded and what is searched by words."""
         return f"{self.title}\n{self.text}".strip() if self.title else self.text.strip()
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the inverse of `from_json`."""
+        return {"id": self.id, "title": self.title, "text": self.text, "metadata": dict(self.metadata)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(id=plain["id"], title=plain["title"], text=plain["text"], metadata=plain["metadata"])
+
     def __repr__(self) -> str:
         title = f", title={_short(self.title)}" if self.title else ""
         metadata = f", metadata={reprlib.repr(dict(self.metadata))}" if self.metadata else ""
@@ -99,6 +107,16 @@ class Taught(str):
     """
 
     __slots__ = ()
+
+
+def queries_to_json(queries: Sequence[str]) -> dict[str, Any]:
+    """Queries as plain values that still say which were taught; the inverse of `queries_from_json`."""
+    return {"queries": list(queries), "taught": [text for text in queries if isinstance(text, Taught)]}
+
+
+def queries_from_json(plain: Mapping[str, Any]) -> list[str]:
+    taught = set(plain.get("taught", ()))
+    return [Taught(text) if text in taught else text for text in plain["queries"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -138,6 +156,28 @@ class Addition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", FrozenDict(self.seconds))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the margin null if there is no rival or no query; the inverse of `from_json`."""
+        return {
+            "id": self.document_id,
+            "status": self.status,
+            "explanation": self.explanation,
+            "margin": self.margin if math.isfinite(self.margin) else None,
+            "conflicts": list(self.conflicts),
+            "seconds": dict(self.seconds),
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(
+            document_id=plain["id"],
+            status=plain["status"],
+            explanation=plain.get("explanation", plain["status"]),  # answers of older servers have the word alone
+            margin=math.inf if plain["margin"] is None else plain["margin"],
+            conflicts=tuple(plain["conflicts"]),
+            seconds=plain["seconds"],
+        )
 
     def __repr__(self) -> str:
         conflicts = f", conflicts={self.conflicts}" if self.conflicts else ""

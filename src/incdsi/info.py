@@ -31,9 +31,6 @@ class Quality:
         h1, h10, mrr = (round(100 * float(share), 2) for share in shares)
         return cls(hits_at_1=h1, hits_at_10=h10, mrr_at_10=mrr, queries=len(ranks))
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:

@@ -42,7 +42,7 @@ def test_many_documents_go_in_portions_and_together_on_request(serve: Serve) -> 
 
 def test_keys_and_limits_come_back_as_errors(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     url = serve(key=KEY, read_key=READ_KEY, query_characters=10)
-    with pytest.raises(NotAllowed, match="found none"), Index.open(url) as index:
+    with pytest.raises(NotAllowed, match="a key is required"), Index.open(url) as index:
         index.search("x")
     with Index.open(url, key=READ_KEY) as index:
         assert index.search("x") == []

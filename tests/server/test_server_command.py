@@ -40,5 +40,5 @@ def test_another_address_without_a_key_is_one_sentence(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("INCDSI_")}
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.strip().startswith("expected a key to listen on 0.0.0.0")
+    assert done.stderr.strip().startswith("listening on 0.0.0.0 requires a key")
     assert not (tmp_path / "shop").exists()

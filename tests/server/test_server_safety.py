@@ -137,11 +137,11 @@ def test_settings_that_would_let_anybody_in_are_refused(tmp_path: Path, monkeypa
         with pytest.raises(InvalidInput, match=sentence):
             ServerSettings.load(None, {"index": tmp_path, **given})
 
-    refused("a key to listen on 0.0.0.0", host="0.0.0.0")
-    refused("a key to listen on shop.example", host="shop.example")
+    refused("listening on 0.0.0.0 requires a key", host="0.0.0.0")
+    refused("listening on shop.example requires a key", host="shop.example")
     refused("at least 16", key="short", host="0.0.0.0")
-    refused("read-only key, found none", read_key=KEY)
-    refused("different keys", key=KEY, read_key=KEY)
+    refused("read_key requires key", read_key=KEY)
+    refused("are the same", key=KEY, read_key=KEY)
     refused("port", port=70000)
     refused("lets any web page call this server", cors_origins="https://shop.example,*")
     assert ServerSettings.load(None, {"cors_origins": "*", "key": KEY}).cors_origins == ["*"]

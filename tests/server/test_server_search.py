@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx2
@@ -13,10 +14,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from incdsi.index import Index
-from incdsi.info import Info
+from incdsi.info import Info, Quality
 from incdsi.server.figures import Observer, Recorder, advice
 from incdsi.server.projection import MOST_POINTS, Axes, Projection
-from incdsi.server.schemas import QualityOut, QualityPoint
+from incdsi.server.schemas import QualityPoint
 from tests.index.index_samples import TOY, asked_for, docs
 from tests.server.conftest import Start
 from tests.server.servers import running
@@ -115,13 +116,13 @@ def test_figures_count_and_follow_the_quality(tmp_path: Path) -> None:
     assert [found[name] for name in ("documents", "additions", "searches", "deleted", "taught")] == [52, 3, 1, 1, 1]
     assert found["p50_add_ms"] > 0
     assert found["p50_search_ms"] > 0
-    assert quality == {name: one.to_json() for name, one in expected.quality.items()}
+    assert quality == {name: asdict(one) for name, one in expected.quality.items()}
     assert set(quality) == {"learned", "lexical", "fused", "dense"}
 
 
 def point(learned: float, dense: float, queries: int = 100) -> QualityPoint:
-    def of(mrr: float) -> QualityOut:
-        return QualityOut(hits_at_1=mrr, hits_at_10=mrr, mrr_at_10=mrr, queries=queries)
+    def of(mrr: float) -> Quality:
+        return Quality(hits_at_1=mrr, hits_at_10=mrr, mrr_at_10=mrr, queries=queries)
 
     quality = {"learned": of(learned), "dense": of(dense)}
     return QualityPoint(at="2024-05-01T12:00:00Z", documents=1, additions=0, version=1, quality=quality)

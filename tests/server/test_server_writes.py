@@ -146,7 +146,7 @@ def test_a_full_queue_refuses_and_closing_does_what_was_accepted(index: Index) -
     while len(queue):
         time.sleep(0.01)
     futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
-    with pytest.raises(Overloaded, match="2 writes waiting"):
+    with pytest.raises(Overloaded, match="2 writes are waiting"):
         queue.submit(Add.of([document("c")], {}))
     threading.Timer(0.1, gate.set).start()
     queue.close()
@@ -438,7 +438,7 @@ def test_a_request_that_outlasts_the_time_to_stop_is_answered_with_a_problem(
             asked = pool.submit(httpx2.post, f"{url}/v1/documents", json={"id": "a", "text": "x"}, timeout=30)
             assert begun.wait(30)
             asked.add_done_callback(lambda _: gate.set())
-        assert "may have been made" in problem(asked.result(30), 503, "Overloaded")
+        assert "check whether the change was made" in problem(asked.result(30), 503, "Overloaded")
 
 
 def test_what_was_acknowledged_is_there_after_a_kill(folder: Path) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from incdsi.cli.app import stopping
 from incdsi.cli.output import (
-    addition_json,
     conflicts_table,
     count,
     emit,
@@ -133,7 +132,7 @@ class Change:
             "tuning": self.tuning,
             "seconds": self.seconds,
             "milliseconds": _milliseconds(self.additions),
-            "documents": [addition_json(addition) for addition in self.additions],
+            "documents": [addition.to_json() for addition in self.additions],
         }
 
     def _summary(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from incdsi.documents import Addition, Document, Hit, Taught
+from incdsi.documents import Addition, Document, Hit, queries_to_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -148,30 +148,14 @@ def count(number: int) -> str:
     return f"{number:,} document{'' if number == 1 else 's'}"
 
 
-def document_json(document: Document, queries: Sequence[str] | None = None) -> dict[str, Any]:
+def document_json(document: Document, queries: Sequence[str]) -> dict[str, Any]:
     """A document in the form `add` reads."""
-    record: dict[str, Any] = {"id": document.id, "title": document.title, "text": document.text}
-    record["metadata"] = dict(document.metadata)
-    if queries is None:
-        return record
-    return {**record, "queries": list(queries), "taught": [text for text in queries if isinstance(text, Taught)]}
+    return {**document.to_json(), **queries_to_json(queries)}
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
     """A hit with its document."""
-    return {"rank": hit.rank, "score": hit.score, **document_json(hit.document)}
-
-
-def addition_json(addition: Addition) -> dict[str, Any]:
-    """What adding one document did."""
-    return {
-        "id": addition.document_id,
-        "status": addition.status,
-        "explanation": addition.explanation,
-        "margin": addition.margin,
-        "conflicts": addition.conflicts,
-        "seconds": addition.seconds,
-    }
+    return {"rank": hit.rank, "score": hit.score, **hit.document.to_json()}
 
 
 def _shown(query: str, document: Document) -> RenderableType:

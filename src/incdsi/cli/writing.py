@@ -27,7 +27,7 @@ from incdsi.cli.options import (
     file_layout,
     parse_filter,
 )
-from incdsi.cli.output import addition_json, conflicts_table, count, emit, sentences, show
+from incdsi.cli.output import conflicts_table, count, emit, sentences, show
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import read_batches, stdin_lines
 from incdsi.errors import UnknownDocument
@@ -206,7 +206,7 @@ def teach(
     with open_index(index) as opened:
         addition = opened.teach(query, document_id)
     if as_json:
-        emit(addition_json(addition))
+        emit(addition.to_json())
     else:
         show(f"taught {document_id} in {1000 * sum(addition.seconds.values()):.1f} ms: {addition.explanation}")
         show(*conflicts_table([addition]))

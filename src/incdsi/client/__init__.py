@@ -1,4 +1,4 @@
-"""The verbs of an index over the wire, to be had by `Index.open("http://...")`."""
+"""The verbs of an index over HTTP; `Index.open("http://...")` returns one."""
 
 from incdsi.client.asynchronous import AsyncRemoteIndex
 from incdsi.client.remote import RemoteIndex

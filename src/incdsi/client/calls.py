@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import LONGEST_ID, Addition, Document, Hit, Taught, plain
+from incdsi.documents import LONGEST_ID, Addition, Document, Hit, plain, queries_from_json, queries_to_json
 from incdsi.errors import InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
 from incdsi.info import Info
@@ -40,21 +39,25 @@ def version() -> Call[int]:
 
 
 def get(id: str) -> Call[Document]:
-    return Call(method="GET", path=_there(id), read=_document)
+    return Call(method="GET", path=_there(id), read=Document.from_json)
 
 
 def queries(id: str) -> Call[list[str]]:
-    return Call(method="GET", path=_there(id), read=_asked)
+    return Call(method="GET", path=_there(id), read=queries_from_json)
 
 
 def documents() -> Call[Document]:
     """Answered by a line for each document."""
-    return Call(method="GET", path="/v1/documents", read=_document)
+    return Call(method="GET", path="/v1/documents", read=Document.from_json)
 
 
 def with_queries() -> Call[tuple[Document, list[str]]]:
     """Answered by a line for each document."""
-    return Call(method="GET", path="/v1/documents?queries=true", read=lambda found: (_document(found), _asked(found)))
+    return Call(
+        method="GET",
+        path="/v1/documents?queries=true",
+        read=lambda found: (Document.from_json(found), queries_from_json(found)),
+    )
 
 
 def search(text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> Call[list[Hit]]:
@@ -73,7 +76,7 @@ def info() -> Call[Info]:
 
 
 def add(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _add([document], {document.id: queries}, if_version, lambda found: _addition(found["additions"][0]))
+    return _add([document], {document.id: queries}, if_version, lambda additions: additions[0])
 
 
 def add_many(
@@ -86,19 +89,19 @@ def add_many(
         raise InvalidInput(f"there are queries for {min(strangers)!r}, which is not in the batch; attach them instead")
     size = max(1, len(batch)) if whole or if_version is not None else PORTION
     for start in range(0, len(batch), size):
-        yield _add(batch[start : start + size], asked, if_version, lambda found: [*map(_addition, found["additions"])])
+        yield _add(batch[start : start + size], asked, if_version, list)
 
 
 def update(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _write("PATCH", _at(document.id), _with_queries(document, queries), if_version, _addition)
+    return _write("PATCH", _at(document.id), _with_queries(document, queries), if_version, Addition.from_json)
 
 
 def upsert(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _write("PUT", _at(document.id), _with_queries(document, queries), if_version, _addition)
+    return _write("PUT", _at(document.id), _with_queries(document, queries), if_version, Addition.from_json)
 
 
 def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
-    return _write("POST", "/v1/teach", {"query": query, "id": id}, if_version, _addition)
+    return _write("POST", "/v1/teach", {"query": query, "id": id}, if_version, Addition.from_json)
 
 
 def delete(
@@ -133,10 +136,13 @@ def _add(
     documents: Sequence[Document],
     asked: Mapping[str, Sequence[str]],
     if_version: int | None,
-    read: Callable[[Any], T],
+    read: Callable[[list[Addition]], T],
 ) -> Call[T]:
+    def read_all(found: Mapping[str, Any]) -> T:
+        return read([Addition.from_json(one) for one in found["additions"]])
+
     body = {"documents": [{"id": one.id, **_with_queries(one, asked.get(one.id, ()))} for one in documents]}
-    return _write("POST", "/v1/documents", body, if_version, read)
+    return _write("POST", "/v1/documents", body, if_version, read_all)
 
 
 def _write(method: str, path: str, body: object, if_version: int | None, read: Callable[[Any], T]) -> Call[T]:
@@ -159,16 +165,12 @@ def _there(id: str) -> str:
     return _at(id)
 
 
-def _document(found: Mapping[str, Any]) -> Document:
-    return Document(id=found["id"], title=found["title"], text=found["text"], metadata=found["metadata"])
-
-
 def _with_queries(document: Document, texts: Sequence[str]) -> dict[str, Any]:
     if not isinstance(texts, Sequence) or isinstance(texts, str):
         raise InvalidInput(f"document {document.id!r}: queries must be a list of strings, not {texts!r:.80}")
-    fields = {"title": document.title, "text": document.text, "metadata": dict(document.metadata)}
-    taught = [text for text in texts if isinstance(text, Taught)]
-    return {**fields, "queries": list(texts)} | ({"taught": taught} if taught else {})
+    fields = {**document.to_json(), **queries_to_json(texts)}
+    # An empty list is the default, and an older server does not know `taught`.
+    return {name: value for name, value in fields.items() if name != "id" and value != []}
 
 
 def _readable(text: str) -> str:
@@ -176,13 +178,8 @@ def _readable(text: str) -> str:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else text
 
 
-def _asked(found: Mapping[str, Any]) -> list[str]:
-    taught = set(found.get("taught", ()))
-    return [Taught(text) if text in taught else text for text in found["queries"]]
-
-
 def _plain(where: object) -> object:
-    """A filter with lists for its sets and tuples, and its dates and numpy's numbers as they are kept."""
+    """A filter as JSON has it: lists for sets and tuples, ISO text for dates, Python's numbers for numpy's."""
     if isinstance(where, Mapping):
         return {name: _plain(value) for name, value in where.items()}
     if isinstance(where, list | tuple | set | frozenset):
@@ -197,24 +194,13 @@ def _dumped(body: object) -> bytes:
         raise InvalidInput(f"this cannot be sent as JSON: {error}") from error
 
 
-def _addition(found: Mapping[str, Any]) -> Addition:
-    return Addition(
-        document_id=found["id"],
-        status=found["status"],
-        explanation=found.get("explanation", found["status"]),  # older servers send the word alone
-        margin=math.inf if found["margin"] is None else found["margin"],
-        conflicts=tuple(found["conflicts"]),
-        seconds=found["seconds"],
-    )
-
-
 def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:
     return [
         Hit(
             document_id=hit["document"]["id"],
             score=hit["score"],
             rank=hit["rank"],
-            document=_document(hit["document"]),
+            document=Document.from_json(hit["document"]),
             learned=hit["learned"],
             lexical=hit["lexical"],
         )

@@ -1,4 +1,4 @@
-"""A server's problem becomes the exception the index itself would have raised."""
+"""Turns a server's problem into the exception the index itself would have raised."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KINDS = {name: kind for name, kind in inspect.getmembers(errors, inspect.isclass
 
 
 def refusal(status: int, headers: Mapping[str, str], content: bytes) -> IncDSIError:
-    """The exception of an answer that is an error."""
+    """The exception for an error answer."""
     problem = _problem(content)
-    sentence = problem.get("detail") or f"expected an answer of incdsi, found status {status}; check the address"
+    sentence = problem.get("detail") or f"status {status}, but not from an incdsi server; check the address"
     if problem.get("error") == "Overloaded" or (not problem and status in (429, 503)):
         return Overloaded(sentence, _seconds(headers.get("retry-after", "1")))
     return KINDS.get(problem.get("error", ""), ServerError)(sentence)

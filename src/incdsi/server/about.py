@@ -1,4 +1,4 @@
-"""What there is to know about the index and the server: info, figures, map, health, metrics."""
+"""About the index and the server: info, figures, map, health, metrics."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LIMITS = (
 
 @router.get("/v1/version", response_model=schemas.VersionOut, responses=problems())
 async def version(request: Request) -> Response:
-    """Number of documents and version of the index, at no cost."""
+    """Number of documents and version of the index; costs nothing."""
     documents, number = await service_of(request).counted()
     return response(reply(schemas.VersionOut(documents=documents, version=number, incdsi=__version__), number))
 
 
 @router.get("/v1/info", response_model=schemas.InfoOut, responses=problems())
 async def info(request: Request) -> Response:
-    """Counts, settings and quality; reads every document once after each change."""
+    """Counts, settings and quality; the first call after a change reads every document."""
     service = service_of(request)
     found = (await service.slowly(service.info)).to_json()
     limits = {name: getattr(service.settings, name) for name in LIMITS}
@@ -48,7 +48,7 @@ async def info(request: Request) -> Response:
 
 @router.get("/v1/figures", response_model=schemas.Figures, responses=problems())
 async def figures(request: Request) -> Response:
-    """Counts and medians since the start, quality over time, advice."""
+    """Counts and medians since the server started, quality over time, advice."""
     service = service_of(request)
     documents, number = await service.counted()
     return response(reply(service.recorder.figures(documents, number, len(service.queue)), number))
@@ -58,11 +58,11 @@ async def figures(request: Request) -> Response:
 async def map_of_documents(
     request: Request,
     near: Annotated[
-        str | None, Query(min_length=1, max_length=LONGEST_ID, description="Only this document and those near it.")
+        str | None, Query(min_length=1, max_length=LONGEST_ID, description="Only this document and its neighbours.")
     ] = None,
     k: Annotated[int, Query(ge=1, le=schemas.MOST_NEIGHBOURS)] = 8,
 ) -> Response:
-    """The documents in two dimensions, or one of them with its neighbours."""
+    """All documents in two dimensions, or one with its neighbours."""
     service = service_of(request)
     drawn: schemas.MapOut | schemas.NeighboursOut
     if near is None:
@@ -74,21 +74,21 @@ async def map_of_documents(
 
 @router.get("/healthz", response_model=schemas.Health)
 async def healthz() -> schemas.Health:
-    """The process runs."""
+    """The process is running."""
     return schemas.Health(status="ok")
 
 
 @router.get("/readyz", response_model=schemas.Health, responses=problems())
 async def readyz(request: Request) -> schemas.Health:
-    """The index is open and requests are taken."""
+    """The index is open and the server takes requests."""
     service = service_of(request)
     if not service.ready or await service.reading(lambda: service.index.version) < 0:
-        raise Overloaded("expected a running server, found it starting or stopping; try again")
+        raise Overloaded("the server is starting or stopping; try again")
     return schemas.Health(status="ok")
 
 
 @router.get("/metrics", response_class=Response, responses={**problems(), 200: {"content": {"text/plain": {}}}})
 async def metrics(request: Request) -> Response:
-    """Everything for Prometheus."""
+    """Metrics for Prometheus."""
     service = service_of(request)
     return Response(await service.reading(service.metrics.text), media_type=CONTENT_TYPE)

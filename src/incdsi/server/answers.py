@@ -1,4 +1,4 @@
-"""Answers to writes with an Idempotency-Key: stored with what they wrote, so that asking again never writes twice."""
+"""Answers to writes with an Idempotency-Key, stored with the write itself, so that a retry never writes twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONDITIONS = ("if-match", "if-none-match")
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """An answer as it goes out; `replayed` when it was given before."""
+    """An answer as it is sent; `replayed` if it was sent before."""
 
     status: int
     content: bytes
@@ -30,31 +30,29 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Ticket:
-    """By what a write is recognised when it is asked for again: its key, and a digest of the request."""
+    """What identifies a retried write: its key, and a digest of the request."""
 
     key: str
     request: bytes
 
     def answer(self, reply: Reply) -> tuple[str, Answer]:
-        """What the store keeps."""
+        """What the store keeps, by key."""
         return self.key, Answer(self.request, reply.status, reply.content, reply.version)
 
     def require_same(self, request: bytes) -> None:
         if request != self.request:
-            raise KeyReused(
-                "expected a new Idempotency-Key for another request, found one that was used; make a new one"
-            )
+            raise KeyReused("this Idempotency-Key was used for a different request; send a new one")
 
 
 class Answers:
-    """The first answer to each key: `find` looks in the store, and those under way are waited for."""
+    """The first answer to each key: looked up by `find`, or awaited while the write is under way."""
 
     def __init__(self, find: Callable[[str], Awaitable[Answer | None]]) -> None:
         self._find = find
         self._under_way: dict[str, tuple[bytes, asyncio.Future[Reply]]] = {}
 
     async def once(self, ticket: Ticket | None, act: Callable[[], Awaitable[Reply]]) -> Reply:
-        """The first answer to that key, or what `act` answers now; KeyReused when it was for another request."""
+        """The first answer to that key, or what `act` answers now; KeyReused if the key was for another request."""
         if ticket is None:
             return await act()
         if ticket.key in self._under_way:
@@ -70,7 +68,7 @@ class Answers:
         except BaseException as error:
             future.set_exception(error) if isinstance(error, Exception) else future.cancel()
             if isinstance(error, Exception):
-                future.exception()  # seen, also when nobody else waits for it
+                future.exception()  # retrieved, even if nobody else awaits it
             raise
         finally:
             del self._under_way[ticket.key]
@@ -84,7 +82,7 @@ class Answers:
 
 
 def ticket_of(request: Request, body: bytes) -> Ticket | None:
-    """The request's Idempotency-Key, with what makes two requests the same: method, path, conditions and body."""
+    """The request's Idempotency-Key with a digest of method, path, conditions and body."""
     key = key_of(request)
     if key is None:
         return None
@@ -98,5 +96,5 @@ def key_of(request: Request) -> str | None:
     """The request's Idempotency-Key."""
     key = request.headers.get("idempotency-key")
     if key is not None and not re.fullmatch(f"[!-~]{{1,{LONGEST_KEY}}}", key):
-        raise malformed(f"expected an Idempotency-Key of 1 to {LONGEST_KEY} visible characters, found another")
+        raise malformed(f"an Idempotency-Key has 1 to {LONGEST_KEY} visible ASCII characters")
     return key

@@ -1,4 +1,4 @@
-"""The application: routes behind the guard, around one open index."""
+"""The ASGI application: routes around one open index, behind the guard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPOSED = ["ETag", "Idempotent-Replay", "Retry-After", "X-Request-ID"]
 
 
 def create_app(index: Index, settings: ServerSettings, connections: Callable[[], int] = lambda: 0) -> FastAPI:
-    """An ASGI application that serves this index; whoever opened the index closes it."""
+    """An application that serves this index; the caller closes the index."""
     service = Service(index, settings)
 
     @contextlib.asynccontextmanager
@@ -40,7 +40,7 @@ def create_app(index: Index, settings: ServerSettings, connections: Callable[[],
         version=__version__,
         description="A search index that learns; see docs/HTTP.md.",
         lifespan=lifespan,
-        docs_url=None,  # they would load scripts from elsewhere
+        docs_url=None,  # it would load scripts from another site
         redoc_url=None,
         redirect_slashes=False,
     )
@@ -67,5 +67,5 @@ async def _problem(request: Request, error: Exception) -> Response:
         error = no_such_path(error.status_code, error.headers)
     elif isinstance(error, RequestValidationError):
         found = error.errors()[0]
-        error = InvalidInput(f"expected another {'.'.join(map(str, found['loc']))}, found: {found['msg']}")
+        error = InvalidInput(f"{'.'.join(map(str, found['loc']))}: {found['msg']}")
     return as_problem(error, request.state.request_id, request.app.state.service.settings.index)

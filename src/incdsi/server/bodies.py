@@ -1,4 +1,4 @@
-"""Reading a request: never more than allowed, never longer than allowed, never deeper than is useful."""
+"""Reads requests within limits of size, time and nesting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from incdsi.server.settings import ServerSettings
 M = TypeVar("M", bound=BaseModel)
 JSON_TYPE = "application/json"
 STREAM_TYPES = ("application/x-ndjson", "application/jsonl", "application/ndjson")
-LINGER_SECONDS = 2.0  # for which the rest of a body that is too large is thrown away, so that the refusal is read
+LINGER_SECONDS = 2.0  # to discard the rest of an oversized body, so that the client gets to read the refusal
 
 
 def media_type(request: Request) -> str:
@@ -29,7 +29,7 @@ def media_type(request: Request) -> str:
 
 
 async def read(request: Request, model: type[M], settings: ServerSettings) -> M:
-    """The body as that model; what is no JSON, too deep (200 levels) or of other fields is refused."""
+    """The body as that model; refuses anything but JSON, nesting beyond 200 levels, and unknown fields."""
     return parsed(await body(request, settings), model)
 
 
@@ -56,7 +56,7 @@ async def body(request: Request, settings: ServerSettings) -> bytes:
         async for piece in _pieces(request, left):
             size += len(piece)
             if too_large:
-                continue  # thrown away
+                continue  # discarded
             pieces.append(piece)
             if size > settings.body_bytes:
                 too_large, pieces = True, []
@@ -70,7 +70,7 @@ async def body(request: Request, settings: ServerSettings) -> bytes:
 
 
 async def lines(request: Request, settings: ServerSettings, stopping: asyncio.Event) -> AsyncIterator[bytes]:
-    """The lines of a stream as they arrive, empty ones too, so that they can be counted; no more once `stopping`."""
+    """The lines of a stream as they arrive, empty ones included so that they can be counted, until `stopping`."""
     rest, size = b"", 0
     async for piece in _pieces(request, lambda: settings.body_seconds, stopping):
         size += len(piece)
@@ -86,31 +86,31 @@ async def lines(request: Request, settings: ServerSettings, stopping: asyncio.Ev
 
 
 def version_asked(request: Request) -> int | None:
-    """The version in If-Match, None without one; If-None-Match is refused: it is for a PUT, which reads it itself."""
+    """The version in If-Match, if any; refuses If-None-Match except on PUT, which reads it itself."""
     if "if-none-match" in request.headers and request.method != "PUT":
-        raise malformed("If-None-Match is taken with PUT only; leave it out")
+        raise malformed("If-None-Match only works with PUT; drop it")
     found = request.headers.get("if-match")
     if found is None or found.strip() == "*":
         return None
     match = re.fullmatch(r'\s*"(\d{1,18})"\s*', found, re.ASCII)
     if match is None:
-        raise malformed('expected If-Match like "45", the version of an earlier answer, found another')
+        raise malformed('If-Match must be the version from an earlier answer, such as "45"')
     return int(match[1])
 
 
 def existence_asked(request: Request) -> bool | None:
-    """Whether the document of the path must be there (If-Match: *) or must not (If-None-Match: *); None: either."""
+    """Whether the document must exist (If-Match: *) or must not (If-None-Match: *); None if it may do either."""
     none = request.headers.get("if-none-match")
     if none is not None and none.strip() != "*":
-        raise malformed("If-None-Match can only be *, which makes a PUT create a document and never replace one")
+        raise malformed("If-None-Match must be *, which makes PUT create a document and never replace one")
     any_ = request.headers.get("if-match", "").strip() == "*"
     if none is not None and any_:
-        raise malformed("If-Match: * and If-None-Match: * cannot both hold; leave one out")
+        raise malformed("If-Match: * and If-None-Match: * contradict each other; drop one")
     return False if none is not None else True if any_ else None
 
 
-async def throw_away(request: Request) -> None:
-    """Read on for a moment, so that a client that is still sending gets to read its answer."""
+async def discard(request: Request) -> None:
+    """Read on for a moment, so that a client that is still sending gets to read the answer."""
     deadline = time.monotonic() + LINGER_SECONDS
     with contextlib.suppress(Refused):
         async for _ in _pieces(request, lambda: deadline - time.monotonic()):
@@ -124,26 +124,22 @@ async def _pieces(
     while more:
         message = await _next(request, max(0.0, seconds_left()), stopping)
         if message["type"] == "http.disconnect":
-            raise malformed("expected a whole body, found the connection closed")
+            raise malformed("the connection was closed before the whole body arrived")
         more = message.get("more_body", False)
         yield message.get("body", b"")
 
 
 async def _next(request: Request, seconds: float, stopping: asyncio.Event | None) -> Message:
-    """What the client sends next, unless it takes too long or the server is told to stop before."""
+    """What the client sends next, unless it takes too long or the server is stopping."""
     coming = asyncio.ensure_future(request.receive())
     told = asyncio.ensure_future(stopping.wait()) if stopping is not None else None
     try:
         await asyncio.wait([one for one in (coming, told) if one], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if stopping is not None and stopping.is_set():  # also when the client never pauses
+        if stopping is not None and stopping.is_set():  # even if the client never pauses
             raise Refused(Overloaded("the server is stopping; send the rest again later"), 503, {"Connection": "close"})
         if coming.done():
             return coming.result()
-        raise Refused(
-            TooSlow("expected the whole request in time, found it unfinished; send it faster"),
-            408,
-            {"Connection": "close"},
-        )
+        raise Refused(TooSlow("the request did not arrive in time; send it faster"), 408, {"Connection": "close"})
     finally:
         coming.cancel()
         if told is not None:
@@ -157,5 +153,5 @@ def _check_length(request: Request, most: int) -> None:
 
 
 def _too_large(most: int) -> Refused:
-    sentence = f"expected at most {most:,} bytes, found more; send less at once, or a stream of documents"
+    sentence = f"the limit is {most:,} bytes; send less at once, or stream the documents"
     return Refused(TooLarge(sentence), 413, {"Connection": "close"})

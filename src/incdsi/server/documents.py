@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 from starlette.concurrency import iterate_in_threadpool
 from starlette.convertors import Convertor, register_url_convertor
 
-from incdsi.documents import LONGEST_ID, Addition, Document, Taught
+from incdsi.documents import LONGEST_ID, Addition, Document, queries_to_json
 from incdsi.errors import DuplicateDocument, InvalidInput, Overloaded, UnknownDocument
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
@@ -30,13 +30,13 @@ DocumentId = Annotated[
     Path(min_length=1, max_length=LONGEST_ID, description="Percent-encoded as a whole.", examples=["boots-18"]),
 ]
 PATH = "/v1/documents/{id:anything}"
-IN_MEMORY = 8 << 20  # bytes of an answer; what is longer waits on the disk to be sent
-QUESTIONS = {"queries", "taught"}  # fields of a request that are not the document's
+IN_MEMORY = 8 << 20  # bytes of an export; a longer one is spooled to disk
+QUESTIONS = {"queries", "taught"}  # fields that belong to a request, not to its document
 PIECE = 1 << 16  # bytes sent at a time
 
 
 class Anything(Convertor[str]):
-    """The rest of a path, whatever is in it: an id may hold slashes and line breaks."""
+    """The rest of a path: an id may contain slashes and line breaks."""
 
     regex = r"[\s\S]*"
 
@@ -58,7 +58,7 @@ register_url_convertor("anything", Anything())
     openapi_extra=writing(body(DocumentIn, DocumentsIn, example=EXAMPLE, stream=True)),
 )
 async def add(request: Request) -> Response:
-    """Add one document, many (all of them or none), or a stream, in which every line stands for itself."""
+    """Add one document, many (all or none), or a stream whose lines succeed or fail one by one."""
     service = service_of(request)
     if bodies.media_type(request) in bodies.STREAM_TYPES:
         return response(await take_stream(request, service))
@@ -78,22 +78,22 @@ async def add(request: Request) -> Response:
 
 @router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
 async def all_documents(request: Request, queries: Annotated[bool, Query()] = False) -> StreamingResponse:
-    """Every document as one JSON line, as of now, in the order of their last change."""
+    """All documents as of now, one JSON line each, in the order of their last change."""
     service = service_of(request)
     if service.exports.locked():
-        raise Overloaded("too many clients are reading all documents; try again")
+        raise Overloaded("too many clients are exporting documents; try again")
     return StreamingResponse(_exported(service, queries), media_type="application/x-ndjson")
 
 
 @router.get(PATH, response_model=DocumentWithQueries, responses=problems(404, 422))
 async def get(request: Request, id: DocumentId) -> Response:
-    """One document with what people asked and taught; a PUT of it brings it back after a delete."""
+    """One document with its asked and taught queries; PUT it to restore it after a delete."""
     service = service_of(request)
 
     def read() -> Reply:
         index, version = service.index, service.index.version
         document, queries = index.get(id), index.queries(id)
-        found = DocumentWithQueries(**fields(document), **questions(queries), version=version)
+        found = DocumentWithQueries(**document.to_json(), **queries_to_json(queries), version=version)
         return reply(found, version)
 
     return response(await service.reading(read))
@@ -106,7 +106,7 @@ async def get(request: Request, id: DocumentId) -> Response:
     openapi_extra=writing(body(schemas.DocumentBody, example={"text": "Waterproof boots."}), CREATE_ONLY),
 )
 async def upsert(request: Request, id: DocumentId) -> Response:
-    """Add a document, or replace its text, title and metadata; the queries it has are kept."""
+    """Add a document, or replace its text, title and metadata; its queries are kept."""
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DocumentBody)
@@ -135,7 +135,7 @@ async def upsert(request: Request, id: DocumentId) -> Response:
     openapi_extra=writing(body(schemas.DocumentPatch, example={"title": "Boots"})),
 )
 async def update(request: Request, id: DocumentId) -> Response:
-    """Change the fields named of a document that is there; queries come on top."""
+    """Change the named fields of an existing document; queries are added to those it has."""
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DocumentPatch)
@@ -145,7 +145,7 @@ async def update(request: Request, id: DocumentId) -> Response:
     if_version = bodies.version_asked(request)
 
     def change(index: Index) -> list[Addition]:
-        document = Document(**{**fields(index.get(id)), **new})
+        document = Document(**{**index.get(id).to_json(), **new})
         return [index.update(document, queries, if_version=if_version)]
 
     return await service.once(request, content, lambda kept: Write(act=change, kept=kept), _changed)
@@ -153,7 +153,7 @@ async def update(request: Request, id: DocumentId) -> Response:
 
 @router.delete(PATH, response_model=schemas.Deleted, responses=problems(404, 412, 422, 507), openapi_extra=writing({}))
 async def delete(request: Request, id: DocumentId) -> Response:
-    """Delete one document with its text and queries."""
+    """Delete a document with its text and queries."""
     service, if_version = service_of(request), bodies.version_asked(request)
 
     def write(kept: Kept[int] | None) -> Write[int]:
@@ -169,12 +169,12 @@ async def delete(request: Request, id: DocumentId) -> Response:
     openapi_extra=writing(body(schemas.DeleteRequest, example={"where": {"lang": "de"}})),
 )
 async def delete_many(request: Request) -> Response:
-    """Delete by ids (all of them or none) or by a filter, which must have a condition: {} is refused."""
+    """Delete by ids (all or none) or by a filter, which needs a condition: {} is refused."""
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     given = bodies.parsed(content, schemas.DeleteRequest)
     if (given.ids is None) == (given.where is None):
-        raise InvalidInput("expected either ids or where, found both or neither")
+        raise InvalidInput("send either ids or where")
     service.check_batch(len(given.ids or ()))
     if_version = bodies.version_asked(request)
 
@@ -185,7 +185,7 @@ async def delete_many(request: Request) -> Response:
 
 
 def checked(found: Sequence[DocumentIn], service: Service) -> tuple[list[Document], dict[str, list[str]]]:
-    """Documents and queries as the index takes them; refused when they are too many or too long."""
+    """Documents and queries as the index takes them; refuses too many or too long ones."""
     service.check_batch(len(found))
     for one in found:
         service.check_queries(one.asked())
@@ -193,39 +193,8 @@ def checked(found: Sequence[DocumentIn], service: Service) -> tuple[list[Documen
     return documents, {one.id: asked for one in found if (asked := one.asked())}
 
 
-def fields(document: Document) -> dict[str, Any]:
-    """A document's fields, plain."""
-    return {
-        "id": document.id,
-        "title": document.title,
-        "text": document.text,
-        "metadata": dict(document.metadata),
-    }
-
-
-def questions(queries: Sequence[str]) -> dict[str, Any]:
-    """What people asked, and which of it was taught, plain."""
-    return {"queries": list(queries), "taught": [text for text in queries if isinstance(text, Taught)]}
-
-
-def addition_out(addition: Addition) -> AdditionOut:
-    return AdditionOut(**addition_fields(addition))
-
-
-def addition_fields(addition: Addition) -> dict[str, Any]:
-    """What an addition says, plain."""
-    return {
-        "id": addition.document_id,
-        "status": addition.status,
-        "explanation": addition.explanation,
-        "margin": addition.margin,
-        "conflicts": list(addition.conflicts),
-        "seconds": dict(addition.seconds),
-    }
-
-
 def ms(done: Done[Any]) -> float:
-    """From arrival to answer."""
+    """Milliseconds from arrival to answer."""
     return round(1e3 * done.seconds, 3)
 
 
@@ -239,19 +208,19 @@ def _is_batch(content: bytes) -> bool:
 
 def _require_existence(index: Index, id: str, if_there: bool | None) -> None:
     if if_there is True and id not in index:
-        raise Refused(UnknownDocument(f"If-Match: * asks for a document {id!r} to replace, and there is none"), 412)
+        raise Refused(UnknownDocument(f"no document {id!r} to replace, as If-Match: * requires"), 412)
     if if_there is False and id in index:
-        raise Refused(DuplicateDocument(f"If-None-Match: * asks for a new document, and {id!r} is there already"), 412)
+        raise Refused(DuplicateDocument(f"document {id!r} exists already, and If-None-Match: * only creates"), 412)
 
 
 def _added(done: Done[list[Addition]]) -> Reply:
-    additions = [addition_out(addition) for addition in done.result]
+    additions = [AdditionOut(**addition.to_json()) for addition in done.result]
     return reply(schemas.Added(additions=additions, milliseconds=ms(done), version=done.version), done.version, 201)
 
 
 def _changed(done: Done[list[Addition]]) -> Reply:
     (addition,), created = done.result, _created(done)
-    changed = schemas.Changed(**addition_fields(addition), created=created, milliseconds=ms(done), version=done.version)
+    changed = schemas.Changed(**addition.to_json(), created=created, milliseconds=ms(done), version=done.version)
     return reply(changed, done.version, 201 if created else 200)
 
 
@@ -281,7 +250,7 @@ async def _exported(service: Service, with_queries: bool) -> AsyncIterator[bytes
 
 
 def _read_first(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines, all read before the first is sent: one who reads slowly must not hold the store's log open."""
+    """Read all lines before sending the first: a slow client must not hold the store's log open."""
     with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
         file.writelines(lines)
         file.seek(0)
@@ -291,7 +260,7 @@ def _read_first(lines: Iterator[bytes]) -> Iterator[bytes]:
 
 def _lines(index: Index, with_queries: bool) -> Iterator[bytes]:
     for document, asked in index.with_queries():
-        found = DocumentOut(**fields(document)).model_dump()
+        found = DocumentOut(**document.to_json()).model_dump()
         if with_queries:
-            found |= questions(asked)
+            found |= queries_to_json(asked)
         yield to_json(found) + b"\n"

@@ -1,4 +1,4 @@
-"""Live figures: counts and medians as they happen; quality when the writer is idle; advice when it falls."""
+"""Live figures: counts and medians, quality measured while the writer is idle, advice when it drops."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ import structlog
 from incdsi.documents import Addition
 from incdsi.index import Index
 from incdsi.info import Info
-from incdsi.server.schemas import Figures, QualityOut, QualityPoint
+from incdsi.server.schemas import Figures, QualityPoint
 
 log = structlog.get_logger("incdsi.server")
 RECENT = 1000
 MOST_POINTS = 500
-QUIET = 1.0  # seconds without a write before the quality is looked at
-MANY = 500  # additions after which it is looked at although the writer is busy
-SHARE = 30  # looking may take one part in so many of the time
-ENOUGH_QUERIES = 30  # held-out queries without which no advice is given
-FALL = 3.0  # points of MRR@10 that learned search may lose before it is said
-BEHIND = 1.0  # points of MRR@10 that dense search may lead before it is said
+QUIET = 1.0  # seconds without a write before quality is measured
+MANY = 500  # additions after which it is measured even if the writer is busy
+SHARE = 30  # measuring may take 1/SHARE of the time
+ENOUGH_QUERIES = 30  # held-out queries needed to give advice
+FALL = 3.0  # points of MRR@10 that learned search may lose without advice
+BEHIND = 1.0  # points of MRR@10 by which dense search may lead without advice
 
 
 class Recorder:
-    """Counts and timings since the start; told from any thread."""
+    """Counts and timings since the start; called from any thread."""
 
     def __init__(self) -> None:
         self.started = now()
@@ -78,21 +78,21 @@ class Recorder:
         )
 
     def measured(self, info: Info) -> None:
-        """Keep the quality an index has now, if it has held-out queries."""
+        """Record the index's current quality, if it has held-out queries."""
         if info.quality:
             point = QualityPoint(
                 at=now(),
                 documents=info.documents,
                 additions=self.additions,
                 version=info.version,
-                quality={name: QualityOut(**one.to_json()) for name, one in info.quality.items()},
+                quality=dict(info.quality),
             )
             with self._mutex:
                 self.points.append(point)
 
 
 class Observer:
-    """Looks at the quality in a thread of its own, when there was a change and the writer is quiet."""
+    """Measures quality in its own thread, after a change, once the writer is quiet."""
 
     def __init__(self, info: Callable[[], Info], index: Index, recorder: Recorder, quiet: Callable[[], float]) -> None:
         self._info, self._index, self._recorder, self._quiet = info, index, recorder, quiet
@@ -116,7 +116,7 @@ class Observer:
             try:
                 if self._due():
                     pause = max(self._least, SHARE * self._look())
-            except Exception:  # closed meanwhile, damaged, out of memory: searches will say so, and it may pass
+            except Exception:  # closed, damaged, out of memory: searches report it, and it may pass
                 log.warning("quality not measured", exc_info=True)
 
     def _due(self) -> bool:
@@ -132,7 +132,7 @@ class Observer:
 
 
 class InfoKeeper:
-    """What there is to know about the index, worked out once for each version; callers wait for each other."""
+    """The index's info, computed once per version; callers wait for each other."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -147,7 +147,7 @@ class InfoKeeper:
 
 
 def advice(points: Sequence[QualityPoint]) -> str | None:
-    """A sentence when tuning or training would pay, judged by the held-out queries."""
+    """A sentence if tuning or training would pay off, judged by the held-out queries."""
     if not points or points[-1].quality["learned"].queries < ENOUGH_QUERIES:
         return None
     latest = points[-1].quality
@@ -161,13 +161,13 @@ def advice(points: Sequence[QualityPoint]) -> str | None:
     if best - learned > FALL:
         return (
             f"Learned search fell from {best:.1f} to {learned:.1f} (MRR@10, {asked} held-out queries) as documents "
-            "came: run `incdsi tune`, or `incdsi train` to adapt the encoder."
+            "were added: run `incdsi tune`, or `incdsi train` to adapt the encoder."
         )
     return None
 
 
 def now() -> str:
-    """UTC, ISO 8601."""
+    """The time in UTC, ISO 8601."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""What every request passes: its id, the door (hosts, connections, rate, keys), its log line, safe headers."""
+"""What every request passes through: request id, admission (host, connections, rate, key), log line, safe headers."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ MOST_CLIENTS = 10_000
 
 
 class Rate:
-    """A bucket of tokens for each client; the least recent clients are forgotten first."""
+    """A token bucket per client; forgets the least recent clients first."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> float:
-        """0 and a token taken, or the seconds until there is one."""
+        """Takes a token and returns 0, or returns the seconds until there is one."""
         now = time.monotonic()
         tokens, before = self._buckets.pop(client, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - before) * self._rate)
@@ -58,7 +58,7 @@ class Rate:
 
 
 class Guard:
-    """Pure ASGI around the application: everything it refuses never reaches a route."""
+    """ASGI middleware: what it refuses never reaches a route."""
 
     def __init__(
         self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, connections: Callable[[], int] = lambda: 0
@@ -79,7 +79,7 @@ class Guard:
         headers = Headers(scope=scope)
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
-        structlog.contextvars.bind_contextvars(request_id=request_id)  # for whatever else is logged in this task
+        structlog.contextvars.bind_contextvars(request_id=request_id)  # for everything else logged in this task
         begun = False
 
         async def dressed(message: Message) -> None:
@@ -100,13 +100,13 @@ class Guard:
             if not isinstance(error, Refused):
                 log.error("fault", request_id=request_id, kind=type(error).__name__, where=frames(error))
             if begun:
-                raise ConnectionAbortedError("the answer was begun and cannot be finished") from None
+                raise ConnectionAbortedError("the answer has begun and cannot be finished") from None
             await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
-        except asyncio.CancelledError:  # the time to stop in is over
+        except asyncio.CancelledError:  # stop_seconds are over
             if begun:
                 raise
             late = Overloaded(
-                "the server stopped before it could answer; the change may have been made: check before you retry"
+                "the server stopped before it could answer; check whether the change was made before you retry"
             )
             await as_problem(late, request_id, self._settings.index)(scope, receive, dressed)
         finally:
@@ -128,33 +128,33 @@ class Guard:
         )
 
     def _admitted(self, scope: Scope, headers: Headers) -> str:
-        """What the caller may do; Refused when nothing."""
+        """The caller's access, read or write; raises Refused if none."""
         if self._connections() > self._settings.connections:
             raise Refused(
-                Overloaded(f"expected at most {self._settings.connections} connections, found more; try again"),
+                Overloaded(f"all {self._settings.connections} connections are in use; try again"),
                 503,
                 {"Connection": "close"},
             )
         if self._settings.loopback and _name(headers.get("host", "")) not in self._hosts:
-            raise Refused(NotAllowed("expected a Host that is this machine, found another; see allowed_hosts"), 403)
+            raise Refused(NotAllowed("the Host header names another machine; see allowed_hosts"), 403)
         client = scope["client"][0] if scope.get("client") else "local"
         if wait := self._rate.wait(client):
-            raise too_many(f"expected at most {self._settings.rate:g} requests a second, found more; slow down", wait)
+            raise too_many(f"the limit is {self._settings.rate:g} requests a second; slow down", wait)
         path = scope["path"]
         if path in OPEN or path.startswith(OPEN_FOLDER) or not self._keys or scope["method"] == "OPTIONS":
             return "write" if not self._keys else "read"
         access = self._access(_key(headers))
         if access == "read" and scope["method"] not in ("GET", "HEAD") and path != "/v1/search":
-            raise Refused(NotAllowed("expected a key that may write, found the read-only one"), 403)
+            raise Refused(NotAllowed("this key is read-only"), 403)
         return access
 
     def _access(self, given: str | None) -> str:
         if given is None:
-            raise no_key("expected a key in Authorization: Bearer or X-API-Key, found none")
-        # Every key is compared, in constant time: how long it takes says nothing.
+            raise no_key("a key is required; send it as Authorization: Bearer or X-API-Key")
+        # Compare every key in constant time: the duration must not give anything away.
         found = [access for key, access in self._keys if hmac.compare_digest(key, given.encode("utf-8", "replace"))]
         if not found:
-            raise no_key("expected a key of this server, found another")
+            raise no_key("the key is wrong")
         return found[0]
 
 

@@ -1,4 +1,4 @@
-"""One JSON line for each thing that happens, on stderr."""
+"""One JSON line per event, on stderr."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from structlog.typing import EventDict, WrappedLogger
 
 
 def configure(level: int = logging.INFO) -> None:
-    """Send structlog's lines, and the warnings of everything else, to stderr as JSON."""
+    """Send structlog's events, and warnings from other loggers, to stderr as JSON."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -40,12 +40,12 @@ def configure(level: int = logging.INFO) -> None:
 
 
 def frames(error: BaseException) -> list[str]:
-    """Where it happened, without a word of what was being handled."""
+    """Where it happened, without any of the content being handled."""
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]
 
 
 def _readable(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """An exception as its kind and where it happened; its sentence may be a caller's text."""
+    """Replace an exception by its kind and place; its message may contain a caller's text."""
     found = event.pop("exc_info", None)
     error = found[1] if isinstance(found, tuple) else found if isinstance(found, BaseException) else sys.exception()
     return event if not found or error is None else {**event, "kind": type(error).__name__, "where": frames(error)}

@@ -1,4 +1,4 @@
-"""What Prometheus reads: latencies with their parts, documents, version, conflicts, queue."""
+"""Prometheus metrics: latencies by step, documents, version, conflicts, queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 class Metrics:
-    """Counters of one server, in a registry of its own."""
+    """One server's metrics, in their own registry."""
 
     def __init__(self, documents: Callable[[], int], version: Callable[[], int]) -> None:
         self.registry = CollectorRegistry()
@@ -23,7 +23,7 @@ class Metrics:
         self._search = self._histogram("incdsi_search_seconds", "One query, from its turn to its hits.")
         self._search_part = self._histogram("incdsi_search_part_seconds", "Each step of one query.", "part")
         self._conflicts = Counter(
-            "incdsi_conflicts", "Documents that newcomers conflicted with.", registry=self.registry
+            "incdsi_conflicts", "Documents that additions conflicted with.", registry=self.registry
         )
         self._requests = Counter(
             "incdsi_requests", "Requests by route and status.", ("route", "status"), registry=self.registry
@@ -38,11 +38,11 @@ class Metrics:
         self._gauge("incdsi_version", "Version of the index.", version)
 
     def watch_queue(self, waiting: Callable[[], int]) -> None:
-        """Also report how many writes are waiting."""
-        self._gauge("incdsi_queue_waiting", "Writes that wait for their turn.", waiting)
+        """Also report the length of the write queue."""
+        self._gauge("incdsi_queue_waiting", "Writes waiting their turn.", waiting)
 
     def added(self, additions: Sequence[Addition], seconds: float) -> None:
-        """Documents that were written together in so many seconds."""
+        """Record documents written together, and how long it took."""
         for addition in additions:
             self._add.observe(seconds)
             self._conflicts.inc(len(addition.conflicts))
@@ -50,21 +50,21 @@ class Metrics:
                 self._add_part.labels(part).observe(spent)
 
     def searched(self, seconds: float, parts: Mapping[str, float]) -> None:
-        """One query."""
+        """Record one query."""
         self._search.observe(seconds)
         for part, spent in parts.items():
             self._search_part.labels(part).observe(spent)
 
     def grouped(self, documents: int) -> None:
-        """Documents of one or more requests went to the solver together."""
+        """Record documents, of one or more requests, solved together."""
         self._group.observe(documents)
 
     def requested(self, route: str, status: int) -> None:
-        """A request was answered."""
+        """Record an answered request."""
         self._requests.labels(route, str(status)).inc()
 
     def text(self) -> bytes:
-        """Everything in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def _histogram(self, name: str, help: str, *labels: str) -> Histogram:

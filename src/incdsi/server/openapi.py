@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI derives, and the bodies and errors that the routes read and raise themselves."""
+"""The OpenAPI document: what FastAPI derives, plus the bodies the routes read and the errors they raise themselves."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ WRITE_HEADERS = [
         "name": "If-Match",
         "in": "header",
         "schema": {"type": "string", "pattern": r'^("[0-9]{1,18}"|\*)$'},
-        "description": "The version the index must have.",
+        "description": "The version the index must be at.",
         "example": '"45"',
     },
     {
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-        "description": "The same key with the same request gets the first answer again.",
+        "description": "Repeating a request with its key repeats the first answer.",
         "example": "5f0c",
     },
 ]
@@ -45,7 +45,7 @@ CREATE_ONLY = {
     "name": "If-None-Match",
     "in": "header",
     "schema": {"type": "string", "pattern": r"^\*$"},
-    "description": "Create the document, never replace one.",
+    "description": "Create a document, never replace one.",
     "example": "*",
 }
 
@@ -58,26 +58,26 @@ def body(*models: type[BaseModel], example: Any, stream: bool = False) -> dict[s
     }
     if stream:
         content["application/x-ndjson"] = {
-            "schema": {"type": "string", "description": "One document a line."},
+            "schema": {"type": "string", "description": "One document per line."},
             "example": '{"id": "boots-18", "text": "Waterproof boots."}\n',
         }
     return {"requestBody": {"required": True, "content": content}}
 
 
 def writing(extra: dict[str, Any], *headers: dict[str, Any]) -> dict[str, Any]:
-    """The same for a route that writes."""
+    """`openapi_extra` for a route that writes, with these extra headers."""
     return {**extra, "parameters": [*WRITE_HEADERS, *headers]}
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """`responses` for these errors and those every route may give."""
+    """`responses` for these errors and those of every route."""
     content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}}
     every = (400, 401, 403, 429, 503, *statuses)
     return {status: {"description": f"A problem ({status}).", "content": content} for status in sorted(set(every))}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The whole document; the schemas of what is read are added to those of what is answered."""
+    """The whole document, with request schemas beside the response schemas."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,

@@ -1,4 +1,4 @@
-"""The page: files of this package, by name only."""
+"""The web page: files of this package, by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class File:
-    """A file's bytes, type and mark."""
+    """A file's content, media type and ETag."""
 
     content: bytes
     type: str
@@ -37,7 +37,7 @@ class File:
 
 @cache
 def files() -> dict[str, File]:
-    """Every file of the page by name, read once."""
+    """The page's files by name, read once."""
     folder = resources.files("incdsi.server").joinpath("page")
     found = [one for one in folder.iterdir() if one.is_file()] if folder.is_dir() else []
     read = {one.name: one.read_bytes() for one in found if _ending(one.name) in TYPES}

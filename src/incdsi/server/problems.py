@@ -16,7 +16,7 @@ from incdsi.errors import IncDSIError, InvalidInput, NotAllowed, NotFound, Overl
 from incdsi.server.schemas import Problem
 
 MEDIA_TYPE = "application/problem+json"
-# The first that fits counts: the more particular ones come first.
+# The first match counts: subclasses come before their bases.
 STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
     (errors.UnknownDocument, 404),
     (errors.DuplicateDocument, 409),
@@ -35,7 +35,7 @@ STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
 
 
 class Refused(Exception):
-    """An error with a status of its own, and headers."""
+    """An error with its own status and headers."""
 
     def __init__(self, error: IncDSIError, status: int, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(str(error))
@@ -45,43 +45,43 @@ class Refused(Exception):
         self.told: dict[str, Any] = {}
 
     def telling(self, more: Mapping[str, Any]) -> Self:
-        """The same with further members: what was done before it was refused."""
+        """Add members that say what was done before the refusal."""
         self.told = dict(more)
         return self
 
 
 def malformed(sentence: str) -> Refused:
-    """A request that cannot be read at all."""
+    """400: the request cannot be read."""
     return Refused(InvalidInput(sentence), 400)
 
 
 def no_key(sentence: str) -> Refused:
-    """Nobody we know."""
+    """401: no key, or a wrong one."""
     return Refused(NotAllowed(sentence), 401, {"WWW-Authenticate": "Bearer"})
 
 
 def too_many(sentence: str, retry_after: float) -> Refused:
-    """Beyond the rate."""
+    """429: too many requests."""
     return Refused(Overloaded(sentence, retry_after), 429)
 
 
 def no_such_path(status: int, headers: Mapping[str, str] | None) -> Refused:
-    """A path, or a method of it, that is not there."""
-    sentence = "expected a path of docs/HTTP.md, found another" if status == 404 else "expected another method here"
-    return Refused(NotFound(sentence), status, headers)
+    """404 or 405: no such path, or not with this method."""
+    wanted = "endpoint" if status == 404 else "method here"
+    return Refused(NotFound(f"no such {wanted}; see docs/HTTP.md"), status, headers)
 
 
 def status_of(error: IncDSIError) -> int:
-    """The HTTP status of an exception; 500 for what is our own fault."""
+    """The HTTP status of an exception; 500 if it is our own fault."""
     return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
 
 
 def as_problem(error: Exception, request_id: str, folder: Path) -> Response:
-    """The answer to an exception; the index's folder is nobody's business."""
+    """The answer to an exception; never shows where the index's folder is."""
     refused = error if isinstance(error, Refused) else None
     cause = refused.error if refused else error if isinstance(error, IncDSIError) else None
     if cause is None:
-        cause = IncDSIError("expected to answer, found a fault of the server; its log has the request's id")
+        cause = IncDSIError("internal error; the server log has this request id")
     status = refused.status if refused else status_of(cause)
     headers = refused.headers if refused else {}
     if isinstance(cause, Overloaded) or status == 503:
@@ -99,10 +99,10 @@ def as_problem(error: Exception, request_id: str, folder: Path) -> Response:
 
 
 def invalid_fields(error: ValidationError) -> Refused:
-    """What is wrong with the fields of a body, in one sentence that repeats no content."""
+    """What is wrong with a body's fields, without repeating its content."""
     found: Sequence[Any] = error.errors(include_url=False, include_input=False, include_context=False)
     if any(one["type"] == "json_invalid" for one in found):
-        return malformed(f"expected JSON, found something else ({found[0]['msg']})")
+        return malformed(f"the body is not JSON ({found[0]['msg']})")
     parts = [f"{'.'.join(str(step)[:40] for step in one['loc']) or 'body'}: {one['msg']}" for one in found[:3]]
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return Refused(InvalidInput(f"expected other fields, found {'; '.join(parts)}{more}"), 422)
+    return Refused(InvalidInput(f"invalid fields: {'; '.join(parts)}{more}"), 422)

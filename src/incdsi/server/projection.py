@@ -1,4 +1,4 @@
-"""The documents in two dimensions: principal components of their vectors, on axes that stay."""
+"""The map: documents in two dimensions, by principal components of their vectors, on stable axes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from incdsi.server.schemas import MapOut, Neighbour, NeighboursOut, Point
 
 Floats = NDArray[np.float32]
 MOST_POINTS = 5000
-LONGEST_TITLE = 200  # characters of a title that are shown
+LONGEST_TITLE = 200  # characters shown
 EDGE = 1.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Axes:
-    """Where vectors are projected to: a mean (h,), two directions (h, 2), and a scale that brings most within 1."""
+    """The projection: a mean (h,), two directions (h, 2), and a scale that brings most points within 1."""
 
     number: int
     fitted_on: int
@@ -32,7 +32,7 @@ class Axes:
 
     @classmethod
     def fit(cls, unit: Floats, number: int, fitted_on: int) -> Axes:
-        """Of unit vectors (n, h); the signs are fixed, so that the same vectors give the same map."""
+        """From unit vectors (n, h); signs are fixed, so that the same vectors give the same map."""
         mean = unit.mean(axis=0) if len(unit) else np.zeros(unit.shape[1], dtype=np.float32)
         centred = (unit - mean).astype(np.float64)
         _, directions = np.linalg.eigh(centred.T @ centred)
@@ -54,13 +54,13 @@ class Axes:
         return placed
 
     def fits(self, count: int) -> bool:
-        """Whether the number of documents is still of the order it was."""
+        """Whether the number of documents has neither doubled nor halved."""
         return self.fitted_on / 2 <= count < 2 * self.fitted_on
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Drawn:
-    """One state of the map: ids with unit vectors (n, h) and coordinates (n, 2), and which of them are shown."""
+    """The map at one version: ids with unit vectors (n, h) and coordinates (n, 2), and which of them to show."""
 
     version: int
     axes: Axes
@@ -72,7 +72,7 @@ class Drawn:
 
 
 class Projection:
-    """The map of an index, drawn anew when the index changed; callers wait for each other."""
+    """The map of an index, redrawn after a change; callers wait for each other."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -80,7 +80,7 @@ class Projection:
         self._drawn: Drawn | None = None
 
     def points(self) -> MapOut:
-        """At most 5,000 documents, chosen by a hash of their ids: the same ones as documents come."""
+        """At most 5,000 documents, chosen by a hash of their ids so that the choice is stable."""
         with self._mutex:
             drawn = self._current()
         places = drawn.shown.tolist()
@@ -89,11 +89,11 @@ class Projection:
         return MapOut(points=points, documents=len(drawn.ids), axes=drawn.axes.number, version=drawn.version)
 
     def near(self, id: str, k: int) -> NeighboursOut:
-        """A document and the k whose vectors point most nearly the same way."""
+        """A document and the k with the most similar vectors."""
         with self._mutex:
             drawn = self._current()
             if id not in drawn.place:
-                raise UnknownDocument(f"expected a document {id!r} on the map, found none; check the id")
+                raise UnknownDocument(f"no document {id!r} on the map; check the id")
             here = drawn.place[id]
             similar = drawn.unit @ drawn.unit[here]
             similar[here] = -np.inf
@@ -102,7 +102,7 @@ class Projection:
         point = self._point(drawn, here, titles)
         around = [(self._point(drawn, place, titles), float(similar[place])) for place in best]
         if point is None:
-            raise UnknownDocument(f"expected a document {id!r} on the map, found it deleted")
+            raise UnknownDocument(f"document {id!r} has just been deleted")
         neighbours = [
             Neighbour(**one.model_dump(), similarity=round(cosine, 4)) for one, cosine in around if one is not None
         ]
@@ -132,7 +132,7 @@ class Projection:
         )
 
     def _point(self, drawn: Drawn, place: int, titles: Mapping[str, str]) -> Point | None:
-        """None when the document was deleted meanwhile."""
+        """None if the document has been deleted meanwhile."""
         id = drawn.ids[place]
         x, y = (round(float(value), 4) for value in drawn.coordinates[place])
         return Point(id=id, title=titles[id], x=x, y=y) if id in titles else None

@@ -1,4 +1,4 @@
-"""Running it: uvicorn, one process, patient with nobody who is too slow, finishing what it accepted."""
+"""Runs the server: uvicorn in one process; drops slow clients, finishes what it accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BACKLOG = 2048
 
 
 def serve(index: Index, settings: ServerSettings, listening: Callable[[str], None] = lambda address: None) -> None:
-    """Answer until SIGTERM or Ctrl-C; then finish what was accepted. `listening` is told the address."""
+    """Serve until SIGTERM or Ctrl-C, then finish what was accepted; calls `listening` with the address."""
     logs.configure()
     _allow_many_files()
     log = structlog.get_logger("incdsi.server")
@@ -35,7 +35,7 @@ def serve(index: Index, settings: ServerSettings, listening: Callable[[str], Non
 
 
 class Server(uvicorn.Server):
-    """One index on sockets that are bound already; says when it listens."""
+    """Serves one index on bound sockets; calls `listening` once it listens."""
 
     def __init__(self, index: Index, settings: ServerSettings, listening: Callable[[], None]) -> None:
         self._app = create_app(index, settings, lambda: len(self.server_state.connections))
@@ -44,7 +44,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal means to stop, once; it is not raised again when everything is finished."""
+        """Stop on a signal, and do not raise it again once everything is finished."""
         with super().capture_signals():
             try:
                 yield
@@ -78,7 +78,7 @@ def _config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
 
 
 def bind(settings: ServerSettings) -> socket.socket:
-    """A listening socket, so that a taken port is one sentence before anything starts."""
+    """A bound socket; a taken port is one sentence, before anything starts."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -87,7 +87,7 @@ def bind(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         bound.close()
         place = f"{settings.host}:{settings.port}"
-        raise InvalidInput(f"expected to listen on {place}, found it not possible ({error.strerror})") from error
+        raise InvalidInput(f"cannot listen on {place}: {error.strerror}") from error
     return bound
 
 
@@ -97,7 +97,7 @@ def address(bound: socket.socket) -> str:
 
 
 def _allow_many_files() -> None:
-    """As many open files, and so connections, as the system lets us have."""
+    """Raise the limit of open files, and so of connections, as far as the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""What goes over the wire, in both directions; docs/HTTP.md is the same in words."""
+"""What goes over the wire, in both directions; docs/HTTP.md describes it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 
 from incdsi import documents
 from incdsi.documents import LONGEST_ID
+from incdsi.info import Quality
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
 MetadataValue = Scalar | list[Scalar]
@@ -19,13 +20,13 @@ Where = Annotated[
     Field(description="A filter on metadata, see docs/HTTP.md.", examples=[{"lang": "en", "year": {"gte": 2000}}]),
 ]
 Mode = Literal["fused", "learned", "lexical"]
-DEEPEST_RANK = 100  # how far down a taught document is looked for
+DEEPEST_RANK = 100  # hits searched for a taught document
 MOST_HITS = 1000
 MOST_NEIGHBOURS = 50
 
 
 class Asked(BaseModel):
-    """A request: names that are not known are refused, so that a misspelt one is noticed."""
+    """A request; unknown fields are refused, so that a typo is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -35,18 +36,18 @@ class Answer(BaseModel):
 
 
 class WithQueries(Asked):
-    """What people asked, and which of it, or what else, was taught."""
+    """Queries people asked, and queries that were taught."""
 
     queries: Queries = []
     taught: Queries = []
 
     def asked(self) -> list[str]:
-        """As the index takes them."""
+        """All of them, as the index takes them."""
         return [*self.queries, *map(documents.Taught, self.taught)]
 
 
 class DocumentBody(WithQueries):
-    """A document without its id, which is in the path."""
+    """A document whose id is in the path."""
 
     text: Annotated[str, Field(examples=["Waterproof boots."])]
     title: Annotated[str, Field(examples=["Boots"])] = ""
@@ -54,19 +55,19 @@ class DocumentBody(WithQueries):
 
 
 class DocumentIn(DocumentBody):
-    """A document to add, with what people asked for it."""
+    """A document to add, with its queries."""
 
     id: Id
 
 
 class DocumentsIn(Asked):
-    """Documents to add together: all of them or none."""
+    """Documents to add together, all or none."""
 
     documents: Annotated[list[DocumentIn], Field(min_length=1)]
 
 
 class DocumentPatch(WithQueries):
-    """What to replace in a document; what is not named stays; queries come on top of those it has."""
+    """Fields to replace in a document; the others stay, and queries are added to those it has."""
 
     text: str | None = None
     title: str | None = None
@@ -74,7 +75,7 @@ class DocumentPatch(WithQueries):
 
 
 class DeleteRequest(Asked):
-    """Which documents to delete: by id or by filter, not both; a filter that matches everything is refused."""
+    """Documents to delete, by id or by filter, not both; a filter that matches everything is refused."""
 
     ids: list[Id] | None = None
     where: Where | None = None
@@ -92,14 +93,14 @@ class SearchRequest(Asked):
 
 
 class TeachRequest(Asked):
-    """From now on this query should find that document."""
+    """A query and the document it should find from now on."""
 
     query: Annotated[str, Field(min_length=1, examples=["boots that survive a river"])]
     id: Id
 
 
 class DocumentOut(Answer):
-    """A document as it is stored."""
+    """A stored document."""
 
     id: str
     title: str
@@ -108,7 +109,7 @@ class DocumentOut(Answer):
 
 
 class DocumentWithQueries(DocumentOut):
-    """A document with the queries people asked and taught; a PUT of all this brings it back after a delete."""
+    """A document with its asked and taught queries; PUT it to restore it after a delete."""
 
     queries: list[str]
     taught: list[str]
@@ -127,7 +128,7 @@ class AdditionOut(Answer):
 
 
 class Added(Answer):
-    """What a batch did, in its order."""
+    """What a batch did, in order."""
 
     additions: list[AdditionOut]
     milliseconds: float
@@ -135,7 +136,7 @@ class Added(Answer):
 
 
 class Changed(AdditionOut):
-    """What one PUT or PATCH did; `created` when the document was not there before."""
+    """What a PUT or PATCH did; `created` if the document is new."""
 
     created: bool
     milliseconds: float
@@ -152,7 +153,7 @@ class Refusal(Answer):
 
 
 class Streamed(Answer):
-    """What a stream of so many lines did: each stands for itself; the first 1,000 refusals are listed."""
+    """What a stream did, line by line; lists the first 1,000 refusals."""
 
     lines: int
     added: int
@@ -170,7 +171,7 @@ class Deleted(Answer):
 
 
 class HitOut(Answer):
-    """One result; `learned` and `lexical` are the two parts that add up to a fused score, null if not asked for."""
+    """One result; `learned` and `lexical` add up to a fused score, and one is null in the mode of the other."""
 
     rank: int
     score: float
@@ -180,7 +181,7 @@ class HitOut(Answer):
 
 
 class Found(Answer):
-    """The results of one query."""
+    """The hits of one query."""
 
     query: str
     hits: list[HitOut]
@@ -194,7 +195,7 @@ class FoundOne(Answer):
 
 
 class FoundMany(Answer):
-    """The results of many queries, in their order."""
+    """The hits of many queries, in order."""
 
     results: list[FoundOne]
     seconds: float
@@ -202,7 +203,7 @@ class FoundMany(Answer):
 
 
 class Taught(AdditionOut):
-    """What teaching did; a rank is null when the document is not among the best 100."""
+    """What teaching did; a rank is null if the document is not among the best 100."""
 
     query: str
     rank_before: int | None
@@ -211,17 +212,8 @@ class Taught(AdditionOut):
     version: int
 
 
-class QualityOut(Answer):
-    """In percent, over so many held-out queries."""
-
-    hits_at_1: float
-    hits_at_10: float
-    mrr_at_10: float
-    queries: int
-
-
 class InfoOut(Answer):
-    """Counts and settings of the index, and what this server lets the caller do."""
+    """Counts and settings of the index, and the caller's access and limits."""
 
     documents: int
     queries: int
@@ -236,7 +228,7 @@ class InfoOut(Answer):
     lexical_weight: float
     tuning: bool
     version: int
-    quality: dict[str, QualityOut]
+    quality: dict[str, Quality]
     last_tuning: dict[str, Any] | None = None
     incdsi: str
     access: Literal["write", "read"]
@@ -244,7 +236,7 @@ class InfoOut(Answer):
 
 
 class Point(Answer):
-    """Where a document is on the map, about -1 to 1 both ways."""
+    """A document on the map; most lie within -1 and 1."""
 
     id: str
     title: str
@@ -253,13 +245,13 @@ class Point(Answer):
 
 
 class Neighbour(Point):
-    """A document near another; `similarity` is the cosine of their vectors."""
+    """A neighbour; `similarity` is the cosine of the two vectors."""
 
     similarity: float
 
 
 class MapOut(Answer):
-    """The documents in two dimensions; `axes` changes when the axes were fitted anew and every point moved."""
+    """All documents in two dimensions; a new `axes` means that every point has moved."""
 
     points: list[Point]
     documents: int
@@ -268,7 +260,7 @@ class MapOut(Answer):
 
 
 class NeighboursOut(Answer):
-    """One document on the map and the documents nearest to it, nearest first."""
+    """A document on the map and its neighbours, nearest first."""
 
     point: Point
     neighbours: list[Neighbour]
@@ -277,17 +269,17 @@ class NeighboursOut(Answer):
 
 
 class QualityPoint(Answer):
-    """Quality on held-out queries at a moment; a way of searching is missing when it was not measured."""
+    """Quality on held-out queries at one moment, by mode of search."""
 
     at: Annotated[str, Field(description="UTC, ISO 8601", examples=["2024-05-01T12:00:00Z"])]
     documents: int
     additions: int
     version: int
-    quality: dict[str, QualityOut]
+    quality: dict[str, Quality]
 
 
 class Figures(Answer):
-    """What the server has done since it started; medians are over the latest 1,000, null before the first."""
+    """What the server has done since it started; medians cover the latest 1,000 and are null before the first."""
 
     documents: int
     version: int
@@ -305,7 +297,7 @@ class Figures(Answer):
 
 
 class VersionOut(Answer):
-    """How many documents there are, and how often the index has changed."""
+    """How many documents there are, and how many changes were made."""
 
     documents: int
     version: int
@@ -317,7 +309,7 @@ class Health(Answer):
 
 
 class Problem(Answer):
-    """An error (RFC 9457): `detail` is one sentence for people, `error` the exception's name for programs."""
+    """An error (RFC 9457): `detail` is a sentence for people, `error` the exception's name for programs."""
 
     type: Annotated[str, Field(examples=["urn:incdsi:problem:UnknownDocument"])]
     title: str

@@ -12,7 +12,7 @@ from incdsi.errors import InvalidInput, TooLarge
 from incdsi.index import Index
 from incdsi.server import bodies, schemas
 from incdsi.server.answers import Reply
-from incdsi.server.documents import addition_fields, fields, ms
+from incdsi.server.documents import ms
 from incdsi.server.openapi import body, problems, writing
 from incdsi.server.schemas import DEEPEST_RANK, DocumentOut, Found, FoundMany, FoundOne, HitOut, SearchRequest
 from incdsi.server.service import Room, Service, reply, response, service_of
@@ -28,7 +28,7 @@ router = APIRouter(tags=["search"])
     openapi_extra=body(SearchRequest, example={"query": "waterproof hiking boots", "k": 10}),
 )
 async def search(request: Request) -> Response:
-    """The best documents for one query, or for each of many."""
+    """The best documents for a query, or for each of many."""
     service = service_of(request)
     asked = await bodies.read(request, SearchRequest, service.settings)
     _check(asked, service)
@@ -42,7 +42,7 @@ async def search(request: Request) -> Response:
     openapi_extra=writing(body(schemas.TeachRequest, example={"query": "survives a river", "id": "boots-18"})),
 )
 async def teach(request: Request) -> Response:
-    """From now on this query should find that document; its rank before and after."""
+    """Make this query find that document from now on; returns its rank before and after."""
     service = service_of(request)
     content = await bodies.body(request, service.settings)
     lesson = bodies.parsed(content, schemas.TeachRequest)
@@ -63,11 +63,11 @@ async def teach(request: Request) -> Response:
 
 def _check(asked: SearchRequest, service: Service) -> None:
     if (asked.query is None) == (asked.queries is None):
-        raise InvalidInput("expected either query or queries, found both or neither")
+        raise InvalidInput("send either query or queries")
     texts = [asked.query] if asked.query is not None else list(asked.queries or ())
     most = service.settings.searches
     if len(texts) > most:
-        raise TooLarge(f"expected at most {most:,} queries at once, found {len(texts):,}; send fewer")
+        raise TooLarge(f"{len(texts):,} queries in one request; the limit is {most:,}")
     service.check_queries(texts)
 
 
@@ -90,14 +90,14 @@ def _hit_out(hit: Hit) -> HitOut:
         score=hit.score,
         learned=hit.learned,
         lexical=hit.lexical,
-        document=DocumentOut(**fields(hit.document)),
+        document=DocumentOut(**hit.document.to_json()),
     )
 
 
 def _taught(lesson: schemas.TeachRequest, done: Done[list[Addition]]) -> Reply:
     (addition,) = done.result
     taught = schemas.Taught(
-        **addition_fields(addition),
+        **addition.to_json(),
         query=lesson.query,
         rank_before=done.before,
         rank_after=done.after,
@@ -108,6 +108,6 @@ def _taught(lesson: schemas.TeachRequest, done: Done[list[Addition]]) -> Reply:
 
 
 def _rank(index: Index, lesson: schemas.TeachRequest) -> int | None:
-    """The document's rank for the query among the best 100."""
+    """The document's rank for the query, if among the best 100."""
     hits = index.search(lesson.query, DEEPEST_RANK)
     return next((hit.rank for hit in hits if hit.document_id == lesson.id), None)

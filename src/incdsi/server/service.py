@@ -1,4 +1,4 @@
-"""Everything one running server holds, and the ways a request reaches the index."""
+"""What a running server holds, and how a request reaches the index."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from incdsi.server.settings import ServerSettings
 from incdsi.server.writes import Done, Kept, Write, WriteQueue
 
 T = TypeVar("T")
-HIT_BYTES = 256  # of an answer that a hit takes beside its text
-MOST_EXPORTS = 4  # at a time: each may hold a copy of all documents on the disk until it is read
-WAIT_FOR_ROOM = 0.05  # seconds between two tries of a stream to be taken
+HIT_BYTES = 256  # of an answer that a hit takes besides its text
+MOST_EXPORTS = 4  # at a time: each may spool a copy of all documents to disk
+WAIT_FOR_ROOM = 0.05  # seconds before a stream tries again
 
 
 class Room:
-    """How many bytes an answer may still have."""
+    """How many more bytes an answer may hold."""
 
     def __init__(self, most: int) -> None:
         self._most = self.left = most
 
     def take(self, hits: Sequence[Hit]) -> None:
-        """Leave less for the next; as many as there are count by themselves, however short they are."""
+        """Leave less for the next hits; every hit counts, however short its text."""
         self.left -= sum(HIT_BYTES + len(hit.document.text.encode("utf-8", "replace")) for hit in hits)
         if self.left < 0:
             raise self._over()
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """Says what to do when there is no room."""
+        """Say what to do if there is no room left."""
         try:
             yield
         except TooLarge:
             raise self._over() from None
 
     def _over(self) -> TooLarge:
-        return TooLarge(f"the hits have more than {self._most:,} bytes; lower k, or ask fewer queries at once")
+        return TooLarge(f"the hits exceed {self._most:,} bytes; lower k, or send fewer queries at once")
 
 
 class Service:
-    """The index with its queue of writes, its threads for searching, and what is counted on the way."""
+    """The index with its write queue, search threads, metrics and figures."""
 
     def __init__(self, index: Index, settings: ServerSettings) -> None:
         self.index, self.settings = index, settings
@@ -69,7 +69,7 @@ class Service:
         self.exports = asyncio.Semaphore(MOST_EXPORTS)
 
     def start(self) -> None:
-        """Threads; nothing runs before."""
+        """Start the threads."""
         self.queue = WriteQueue(self.index, self.settings.queue, self.metrics.grouped)
         self.metrics.watch_queue(self.queue.__len__)
         self._searching = ThreadPoolExecutor(self.settings.threads, thread_name_prefix="incdsi-search")
@@ -79,12 +79,12 @@ class Service:
         self.ready = True
 
     def stop(self) -> None:
-        """Take no more: streams end here and say how far they came."""
+        """Stop taking requests; streams end and report how far they got."""
         self.ready = False
         self.stopping.set()
 
     def close(self) -> None:
-        """Finish what was accepted, then let go of everything but the index."""
+        """Finish what was accepted, then release everything but the index."""
         self.ready = False
         self.queue.close()
         self._observer.close()
@@ -94,19 +94,19 @@ class Service:
     # Reading
 
     async def reading(self, act: Callable[[], T]) -> T:
-        """Done in a thread for searches, which wait for no write."""
+        """Run in a search thread; never waits for a write."""
         return await asyncio.get_running_loop().run_in_executor(self._searching, act)
 
     async def slowly(self, act: Callable[[], T]) -> T:
-        """Done in the one thread for what takes long, so that it holds up nobody else."""
+        """Run in the one thread for long work, so that it holds up nobody else."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, act)
 
     async def counted(self) -> tuple[int, int]:
-        """How many documents there are, and the version; both are read from the store, so never on the event loop."""
+        """Number of documents and version; read from the store, so never on the event loop."""
         return await self.reading(lambda: (len(self.index), self.index.version))
 
     def search(self, text: str, asked: SearchRequest, room: Room) -> list[Hit]:
-        """The hits of one query, timed, if there is room for them."""
+        """The hits of one query, timed, if they fit."""
         begin, watch = time.perf_counter(), Stopwatch()
         with room.told():
             hits = self.index.search(text, asked.k, asked.where, asked.mode, watch=watch, most_bytes=room.left)
@@ -119,12 +119,12 @@ class Service:
     # Writing
 
     async def write(self, write: Write[T]) -> Done[T]:
-        """What a write gave, in its turn; Overloaded when too many wait."""
-        # Shielded: once accepted it is done, also when the caller has gone.
+        """Queue a write and return what it did; Overloaded if too many are waiting."""
+        # Shielded: an accepted write is done even if the client has gone.
         return await asyncio.shield(asyncio.wrap_future(self.queue.submit(write)))
 
     async def write_patiently(self, write: Write[T]) -> Done[T]:
-        """The same, waiting for room: for streams, which are slowed down instead of refused."""
+        """The same, but wait for room: streams are slowed down rather than refused."""
         while True:
             try:
                 return await self.write(write)
@@ -141,7 +141,7 @@ class Service:
         reply: Callable[[Done[T]], Reply],
         count: Callable[[Done[T]], None] = lambda done: None,
     ) -> Response:
-        """The answer to a write, told to `count`; the first one again when its Idempotency-Key was used before."""
+        """The answer to a write, passed to `count`; the first answer again if the Idempotency-Key was used before."""
         ticket = ticket_of(request, body)
         kept = None if ticket is None else Kept(ticket=ticket, reply=reply)
 
@@ -153,7 +153,7 @@ class Service:
         return response(await self.answers.once(ticket, act))
 
     def added(self, done: Done[list[Addition]]) -> None:
-        """Count documents that were added."""
+        """Count added documents."""
         self.metrics.added(done.result, done.seconds)
         self.recorder.added(done.result, done.seconds)
 
@@ -163,14 +163,13 @@ class Service:
         """Refuse a query that is too long."""
         most = self.settings.query_characters
         if any(len(text) > most for text in texts):
-            raise TooLarge(f"expected queries of at most {most:,} characters, found a longer one; shorten it")
+            raise TooLarge(f"a query is longer than {most:,} characters; shorten it")
 
     def check_batch(self, documents: int) -> None:
         """Refuse too many documents at once."""
         if documents > self.settings.batch:
-            raise TooLarge(
-                f"expected at most {self.settings.batch:,} documents at once, found {documents:,}; send a stream"
-            )
+            most = self.settings.batch
+            raise TooLarge(f"{documents:,} documents in one request; the limit is {most:,}: send fewer or stream them")
 
 
 def service_of(request: Request) -> Service:
@@ -180,11 +179,11 @@ def service_of(request: Request) -> Service:
 
 
 def reply(answer: Answer, version: int, status: int = 200) -> Reply:
-    """A model as it goes out."""
+    """A model as an answer."""
     return Reply(status=status, content=answer.model_dump_json().encode(), version=version)
 
 
 def response(given: Reply) -> Response:
-    """With the version as its ETag."""
+    """An answer as a response, with the version as its ETag."""
     headers = {"ETag": f'"{given.version}"'} | ({"Idempotent-Replay": "true"} if given.replayed else {})
     return Response(given.content, given.status, headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""A stream of documents: added in portions while it arrives, every line for itself."""
+"""A stream of documents, added in portions while it arrives; each line succeeds or fails on its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_REFUSALS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A document and where it stood."""
+    """A document and its line number."""
 
     number: int
     document: Document
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass
 class Tally:
-    """What became of the lines."""
+    """What became of the lines so far."""
 
     lines: int = 0
     added: int = 0
@@ -50,24 +50,24 @@ class Tally:
 
 
 async def take_stream(request: Request, service: Service) -> Reply:
-    """Add the lines as they come; the answer says which were refused and why.
+    """Add the lines as they arrive; the answer says which were refused and why.
 
-    When it cannot be read to its end, the whole lines that came are added, and the problem tells all this too.
+    If the stream breaks off, every complete line is still added, and the problem reports the same.
     """
     if key_of(request) is not None or bodies.version_asked(request) is not None:
-        raise malformed("expected a stream without Idempotency-Key and If-Match, found one; send JSON instead")
+        raise malformed("a stream takes neither Idempotency-Key nor If-Match; send JSON instead")
     begin, tally = time.perf_counter(), Tally(version=await service.reading(lambda: service.index.version))
     problem = await _taken(request, service, tally)
     streamed = Streamed(**vars(tally), milliseconds=round(1e3 * (time.perf_counter() - begin), 3))
     if problem is not None:
         if not isinstance(problem.error, TooSlow):
-            await bodies.throw_away(request)
+            await bodies.discard(request)
         raise problem.telling(streamed.model_dump())
     return reply(streamed, tally.version, 201)
 
 
 async def _taken(request: Request, service: Service, tally: Tally) -> Refused | None:
-    """Add every whole line that comes; why the others did not, None when there are no others."""
+    """Add every complete line; what cut the stream short, if anything did."""
     portion, problem = list[Line](), None
     try:
         async for content in bodies.lines(request, service.settings, service.stopping):
@@ -122,7 +122,7 @@ async def _add(portion: Sequence[Line], service: Service, tally: Tally) -> None:
 
 
 def _add_portion(index: Index, portion: Sequence[Line]) -> list[Addition | IncDSIError]:
-    """Together, or one by one when one is refused: an addition or the reason for each."""
+    """An addition or an error for each line: added together if possible, else by halves."""
     try:
         queries = {line.document.id: line.queries for line in portion}
         return list(index.add_many([line.document for line in portion], queries))

@@ -1,4 +1,4 @@
-"""One bounded queue of writes and the one thread that does them, grouping what piles up."""
+"""A bounded queue of writes and the one thread that does them, grouping what piles up."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ log = structlog.get_logger("incdsi.server")
 
 @dataclass(frozen=True, kw_only=True)
 class Done(Generic[T]):
-    """What a write gave, the index's version right after it, and the seconds since it was asked for.
+    """What a write returned, the index's version right after it, and the seconds since it was requested.
 
-    `before` and `after` are what the write looked at then.
+    `before` and `after` are what its `look` saw.
     """
 
     result: T
@@ -39,7 +39,7 @@ class Done(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept(Generic[T]):
-    """A write that is answered under a key, from what it gave alone."""
+    """How to answer a write under its key."""
 
     ticket: Ticket
     reply: Callable[[Done[T]], Reply]
@@ -50,10 +50,10 @@ class Kept(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Write(Generic[T]):
-    """A change of the index that waits for its turn.
+    """A change of the index, waiting its turn.
 
-    `look` sees something of the index before and after it. One that is `kept` is answered in the same transaction
-    that makes the change; when everything is done, with all that is known by then.
+    `look` observes the index before and after it. If `kept`, its answer is stored in the transaction that makes the
+    change, and amended with all that is known once everything is done.
     """
 
     act: Callable[[Index], T]
@@ -63,7 +63,7 @@ class Write(Generic[T]):
     future: Future[Done[T]] = field(default_factory=Future)
 
     def run(self, index: Index) -> None:
-        """Do it and answer; whatever goes wrong is the answer."""
+        """Do it and resolve the future, with the error if it fails."""
         try:
             before = self.look(index)
             with index.receipts.keeping(lambda result, version: self.receipt(result, version, before)):
@@ -75,7 +75,7 @@ class Write(Generic[T]):
             self.answer(index, done)
 
     def receipt(self, result: T, version: int, before: int | None = None) -> list[tuple[str, Answer]]:
-        """The answer as far as it is known when the change is about to be committed."""
+        """The answer as far as it is known just before the commit."""
         return [] if self.kept is None else [self.kept.answer(self.done(result, version, before))]
 
     def done(self, result: T, version: int, before: int | None = None, after: int | None = None) -> Done[T]:
@@ -86,14 +86,14 @@ class Write(Generic[T]):
         if self.kept is not None:
             try:
                 index.receipts.amend(*self.kept.answer(done))
-            except (IncDSIError, OSError) as error:  # the change and its first answer are on the disk
+            except (IncDSIError, OSError) as error:  # the change and its first answer are on disk
                 log.error("answer not amended", reason=str(error))
         self.future.set_result(done)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Add(Write[list[Addition]]):
-    """New documents, all or none, which may be added together with those of others."""
+    """New documents, all or none, which may be grouped with those of other requests."""
 
     documents: Sequence[Document]
     queries: Mapping[str, Sequence[str]]
@@ -114,9 +114,9 @@ class Add(Write[list[Addition]]):
 
 
 class WriteQueue:
-    """Takes writes from any thread; refuses with Overloaded when `most` are waiting.
+    """Takes writes from any thread; Overloaded if `most` are waiting.
 
-    `grouped` is told the number of documents of every group that was added together.
+    Calls `grouped` with the number of documents in each group.
     """
 
     def __init__(self, index: Index, most: int, grouped: Callable[[int], None] = lambda documents: None) -> None:
@@ -132,12 +132,12 @@ class WriteQueue:
         self._thread.start()
 
     def submit(self, write: Write[T]) -> Future[Done[T]]:
-        """Its future; what is accepted here is done, also when the server stops."""
+        """Accept a write: from here on it is done, even if the server stops."""
         with self._changed:
             if self.closing:
-                raise Overloaded("expected a running server, found it stopping; try again later")
+                raise Overloaded("the server is stopping; try again later")
             if len(self._waiting) >= self._most:
-                raise Overloaded(f"expected room in the write queue, found {self._most} writes waiting; try again")
+                raise Overloaded(f"{self._most} writes are waiting already; try again")
             self._waiting.append(write)  # type: ignore[arg-type]
             self._changed.notify()
         return write.future
@@ -146,11 +146,11 @@ class WriteQueue:
         return len(self._waiting)
 
     def quiet(self) -> float:
-        """Seconds since the last write was finished; 0 while one is being done."""
+        """Seconds since the last write finished; 0 while one is under way or waiting."""
         return 0.0 if self._busy or self._waiting else time.monotonic() - self._quiet_since
 
     def close(self) -> None:
-        """Refuse more, do what was accepted, end the thread."""
+        """Refuse new writes, finish the accepted ones, end the thread."""
         with self._changed:
             self.closing = True
             self._changed.notify()
@@ -166,7 +166,7 @@ class WriteQueue:
                 self._busy, self._quiet_since = False, time.monotonic()
 
     def _next_group(self) -> list[Write[object]]:
-        """The oldest write, with the additions right behind it if it is one; nothing when closed and done."""
+        """The oldest write, together with the additions right behind it if it is one; empty when closed and done."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self.closing)
             if not self._waiting:
@@ -182,17 +182,17 @@ class WriteQueue:
         return group
 
     def _add_together(self, group: Sequence[Add]) -> None:
-        """One batch for the solver and one commit; if somebody's documents are refused, each by itself."""
+        """One batch for the solver and one commit; if it fails, each request by itself."""
         documents = [document for add in group for document in add.documents]
         queries = {id: texts for add in group for id, texts in add.queries.items()}
         before = self._version()
         try:
             with self._index.receipts.keeping(lambda additions, version: _receipts(group, additions, version)):
                 additions = self._index.add_many(documents, queries, whole=True)
-        except Exception as error:  # whatever it was, each is told by itself, and the thread lives on
+        except Exception as error:  # each request gets its own answer, and the thread lives on
             committed = self._version() != before
             for add in group:
-                if committed:  # another try would call them duplicates
+                if committed:  # a second try would find duplicates
                     add.future.set_exception(error)
                 else:
                     add.run(self._index)
@@ -202,7 +202,7 @@ class WriteQueue:
             add.answer(self._index, add.done(own, version))
 
     def _version(self) -> int:
-        """-1 when the store cannot be read: whoever writes is told why."""
+        """-1 if the store cannot be read; the next write reports why."""
         try:
             return self._index.version
         except Exception:
@@ -214,11 +214,11 @@ def _receipts(group: Sequence[Add], additions: Sequence[Addition], version: int)
 
 
 def _shared_out(group: Sequence[Add], additions: Sequence[Addition]) -> list[tuple[Add, list[Addition]]]:
-    """To each what its own documents gave."""
+    """Each request's own additions."""
     found = iter(additions)
     return [(add, [next(found) for _ in add.documents]) for add in group]
 
 
 def _documents(write: Write[object]) -> int:
-    """How many documents it adds, 0 when it does something else."""
+    """How many documents it adds; 0 if it does something else."""
     return len(write.documents) if isinstance(write, Add) else 0
