@@ -34,7 +34,7 @@ def test_its_commands_run_in_an_empty_folder(tmp_path):
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     outputs = []
     for language, block in BLOCKS:
-        if block.startswith("make "):
+        if block.startswith(("make ", "python3 -m venv ")):
             continue
         command = [sys.executable, "-c", block] if language == "python" else ["bash", "-e", "-c", block]
         run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
