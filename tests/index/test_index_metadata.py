@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
-from index_samples import answers, doc, docs
+from index_samples import ToyEncoder, answers, doc, docs, record
+from numpy.typing import NDArray
 
-from incdsi.index import Index
+from incdsi.index import Index, draft, placement
+from incdsi.progress import Progress
+from incdsi.text.generators import Spans
 
 Reopen = Callable[..., Index]
 
@@ -95,3 +100,60 @@ def test_two_formats_meet_in_one_folder(index: Index, tmp_path: Path, reopen: Re
     if writes:
         reader.add(doc("last", lang="de"))
         assert found(reader, {"lang": "de"}) == ["d0", "d3", "last", "later"]
+
+
+class Counting(ToyEncoder):
+    """Counts what it is given."""
+
+    texts = 0
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        self.texts += len(texts)
+        return super().encode(texts, progress)
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Iterator[tuple[Index, Counting]]:
+    encoder = Counting()
+    with Index.create(tmp_path / "counted", encoder, generator=Spans()) as index:
+        index.add_many(docs(6), {"d3": ["dry feet"]})
+        yield index, encoder
+
+
+def test_an_update_of_metadata_alone_embeds_solves_and_generates_nothing(
+    counting: tuple[Index, Counting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, encoder = counting
+    before, version = record(index, "d3"), index.version
+    monkeypatch.setattr(placement, "solve_many", lambda *_, **__: pytest.fail("solved"))
+    monkeypatch.setattr(draft, "generate_all", lambda *_: pytest.fail("generated"))
+    encoder.texts = 0
+    for change in (index.update, index.upsert):
+        addition = change(replace(before.document, metadata={"lang": "fr", "tags": ["new"]}), ["Dry  feet"])
+        assert (addition.status, addition.conflicts, addition.margin) == ("kept", (), math.inf)
+    assert encoder.texts == 0
+    assert index.version == version + 2
+    after = record(index, "d3")
+    assert after.document.metadata == {"lang": "fr", "tags": ("new",)}
+    assert after.vector.tobytes() == before.vector.tobytes()
+    assert [query.text for query in after.queries] == [query.text for query in before.queries]
+    assert found(index, {"tags": "new"}) == ["d3"]
+
+
+def test_an_update_with_a_new_query_embeds_that_query_alone(counting: tuple[Index, Counting]) -> None:
+    index, encoder = counting
+    before = record(index, "d3")
+    encoder.texts = 0
+    addition = index.update(replace(before.document, metadata={}), ["where to camp"])
+    assert (addition.status, encoder.texts) == ("solved", 1)
+    assert set(index.queries("d3")) == {"dry feet", "where to camp"}
+    assert record(index, "d3").document.metadata == {}
+
+
+def test_an_update_of_text_or_title_embeds_and_solves_as_before(counting: tuple[Index, Counting]) -> None:
+    index, encoder = counting
+    for change in ({"text": "a lake and a boat"}, {"title": "Boats"}):
+        encoder.texts = 0
+        addition = index.update(replace(index.get("d3"), **change))
+        assert encoder.texts > 1
+        assert addition.status != "kept"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from incdsi.progress import Progress, Stopwatch
 from incdsi.records import Answer, Record
 from incdsi.text.generators import Generator
 
+KEPT = "text and queries are as they were, so it stays where it is"
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
 Receipt = Callable[[Any, int], Iterable[tuple[str, Answer]]]
@@ -74,9 +76,14 @@ class Writer:
         self._session.hold_out(_held_out(stored))
 
     def update(self, document: Document, queries: Sequence[str]) -> Addition:
-        """Replace a document's text; UnknownDocument when it is not there."""
-        watch = Stopwatch()
-        return self._replace(self._drafter().redraft(self._engine.get(document.id), document, queries, watch), watch)
+        """Replace a document; UnknownDocument when it is not there. Text that is the same is not embedded again."""
+        watch, record = Stopwatch(), self._engine.get(document.id)
+        if (record.document.title, record.document.text) != (document.title, document.text):
+            return self._replace(self._drafter().redraft(record, document, queries, watch), watch)
+        record = replace(record, document=document)
+        for draft in self._drafter().attached([record], {document.id: queries}, watch):
+            return self._replace(draft, watch)
+        return self._keep(record, watch)
 
     def teach(self, query: str, id: str) -> Addition:
         """Place a document so that it wins one more query."""
@@ -171,6 +178,24 @@ class Writer:
         placed = [place_alone(now.view, draft, now.settings, watch=watch)]
         self._record_again(placed, watch, acknowledge)
         return self._additions(placed, watch)[0]
+
+    def _keep(self, record: Record, watch: Stopwatch) -> Addition:
+        """Store a document anew where it is: nothing that places it has changed."""
+
+        def addition() -> Addition:
+            return Addition(
+                document_id=record.document.id,
+                status="kept",
+                explanation=KEPT,
+                margin=math.inf,
+                conflicts=(),
+                seconds=dict(watch.seconds),
+            )
+
+        with self._engine.write(watch) as batch:
+            batch.replace(record)
+            self._acknowledge(batch, lambda: [addition()])
+        return addition()
 
     def _record_again(self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool) -> None:
         with self._engine.write(watch) as batch:
