@@ -132,7 +132,7 @@ def test_strange_documents_among_plain_ones_are_ranked_and_preserved_exactly(kin
     width = 12
     vectors = np.concatenate([strange("plain", rng, 300, width), strange(kind, rng, 5, width)])[rng.permutation(305)]
     asked = np.concatenate([strange(vectors_kind, rng, 3, width), strange("plain", rng, FEW, width)])
-    rows = LocalRows(width)
+    rows = LocalRows(width, Int8())
     rows.append_many(list(vectors), [vector[None] for vector in vectors])
     true = vectors.astype(np.float64) @ asked.astype(np.float64).T
     scores, slots = rows.best(asked)
@@ -147,7 +147,7 @@ def test_an_index_with_strange_rows_still_proves_who_is_near() -> None:
     rng = np.random.default_rng(2)
     kinds = [strange(kind, rng, 40, 8) for kind in ("plain", "one big coordinate", "every size", "few bits")]
     queries = np.concatenate([*kinds, np.full((1, 8), 1e-16), np.full((1, 8), 1e17)]).astype(np.float32)
-    rows = LocalRows(8)
+    rows = LocalRows(8, Int8())
     rows.append_many(list(strange("plain", rng, len(queries), 8)), [query[None] for query in queries])
     ceilings = rows.under(0.5)
     flat, own = rows.preserve_arrays()[1].astype(np.float64), ceilings._ceilings

@@ -122,21 +122,10 @@ class LocalRows:
         self._publish(len(slots), gone, self.moment.moments.added(written))
         return slots
 
-    def fill(self, vectors: Floats, moments: Mapping[str, NDArray[Any]] | None = None) -> None:
-        """Take over the vectors (n, h) of a saved index into an empty one, without their preserve rows.
-
-        `moments` are those saved with them; computing them anew takes a second for 100,000 vectors.
-        """
+    def fill(self, vectors: Floats) -> None:
+        """Take vectors (n, h) into an empty index, without preserve rows."""
         self._vectors.append(vectors)
-        self._publish(len(vectors), (), Moments.from_arrays(moments or {}, vectors))
-
-    def moments_arrays(self) -> dict[str, NDArray[Any]]:
-        """What `fill` takes as moments."""
-        return self.moment.moments.to_arrays()
-
-    def fill_preserve(self, owners: Slots, rows: Floats, own_scores: NDArray[np.float64]) -> None:
-        """Take over the preserve rows (m, h) of a saved index with their owners' slots and own scores."""
-        self._preserve.append(owners, rows, own_scores)
+        self._publish(len(vectors), (), Moments.none(self.dimension).added(vectors))
 
     def saved(self, slots: Slots) -> dict[str, Any]:
         """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i.

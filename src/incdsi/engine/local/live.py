@@ -160,18 +160,13 @@ class Live:
 
     # The base
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, for the base."""
+    def to_arrays(self) -> dict[str, Any]:
+        """Everything as plain arrays, for the base; the largest give their slices alone."""
         slots = np.array(sorted(self._slots.values()), dtype=np.intp)
         rows = self.rows[slots]
-        owners, preserve_rows, own_scores = self.vectors.preserve_arrays()
         return {
             "store_rows": rows,
-            "vectors": self.vectors.vectors(slots),
-            **{f"moments.{name}": array for name, array in self.vectors.moments_arrays().items()},
-            "owners": np.searchsorted(slots, owners),
-            "preserve_rows": preserve_rows,
-            "own_scores": own_scores,
+            **self.vectors.saved(slots),
             **{f"lexical.{name}": array for name, array in self.words.to_arrays(slots).items()},
             **{f"queries.{name}": array for name, array in self._queries.to_arrays(rows.tolist()).items()},
         }
@@ -185,10 +180,9 @@ class Live:
         self.words = LexicalIndex.from_arrays(_under("lexical.", arrays))
         if len(self.words) != len(rows):
             raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
-        self.vectors.fill(arrays["vectors"], _under("moments.", arrays))
+        self.vectors.fill_saved(arrays, preserve=self.writer)
         if self.writer:
             self._queries.fill(rows.tolist(), _under("queries.", arrays))
-            self.vectors.fill_preserve(arrays["owners"], arrays["preserve_rows"], arrays["own_scores"])
         self._rows.append(rows)
         self._slots = dict(zip(rows.tolist(), range(len(rows)), strict=True))
 
