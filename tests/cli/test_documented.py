@@ -46,7 +46,7 @@ def test_every_command_has_json_and_examples(name: str, run: Run) -> None:
 
 def test_shared_options_and_codes_are_on_the_page() -> None:
     assert all(f"`{flag}`" in SHARED for flag in EVERYWHERE)
-    assert all(code in SHARED for code in ("0 done", "1 refused", "2 wrong usage", "3 `verify`", "130 stopped"))
+    assert all(code in SHARED for code in ("0 success", "1 refused", "2 wrong usage", "3 `verify`", "130 stopped"))
 
 
 def test_the_examples_parse() -> None:
