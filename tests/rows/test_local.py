@@ -15,6 +15,7 @@ from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows import LocalRows
 from incdsi.rows.int8 import Int8
 from incdsi.rows.products import exact
+from incdsi.rows.scores import Scores
 from incdsi.rows.table import BLOCK_ROWS, Growing
 from tests.rows.screens import SCREENS, Coarse
 
@@ -55,6 +56,35 @@ def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
         right_slots, right_scores = by_sorting(vectors, alive if mask is None else alive & mask, query, k)
         assert slots.tolist() == right_slots.tolist()
         assert scores == pytest.approx(right_scores, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+@pytest.mark.parametrize("b", [0, 1, 20, 130])
+def test_scores_of_many_queries_are_those_of_each(n, b, screen):
+    rows, _, _ = filled(n, 16, screen)
+    rows.remove_many(range(0, n, 7))
+    queries = np.random.default_rng(5).standard_normal((b, 16)).astype(np.float32)
+    found = list(rows.scores_and_spread_many(queries))
+    assert len(found) == b
+    for query, (scores, spread) in zip(queries, found, strict=True):
+        alone, of_one = rows.scores_and_spread(query)
+        assert spread == of_one
+        for one, other in zip(scores.best(5), alone.best(5), strict=True):
+            assert one.tolist() == other.tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 700), st.integers(1, 9), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_the_best_are_found_however_scores_and_doubts_lie(seed, n, k, share):
+    rng = np.random.default_rng(seed)
+    true = rng.integers(-5, 5, n) * 10.0 ** rng.integers(-3, 3)  # many ties
+    doubt = rng.random(n) * rng.choice([0.0, 0.1, 100.0], n)
+    alive, allowed = rng.random(n) < 0.7, rng.random(n) < share
+    scores = Scores(alive, true + doubt * rng.uniform(-1, 1, n), doubt, lambda slots: true[slots])
+    slots, found = scores.best(k, allowed)
+    expected = sorted(np.flatnonzero(alive & allowed).tolist(), key=lambda slot: (-true[slot], slot))[:k]
+    assert slots.tolist() == expected
+    assert found.tolist() == true[expected].tolist()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 6))

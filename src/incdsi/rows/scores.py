@@ -13,6 +13,7 @@ from incdsi.rows.products import Doubles
 
 Slots = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,9 @@ class Scores:
 
         Ties go to the lower slot, or to the slot that is lower in `order` (slots,).
         """
-        slots = np.flatnonzero(self.alive if allowed is None else self.alive & allowed)
-        if len(slots) > k:
-            values, doubt = self.screened[slots], self.doubt[slots]
-            at_least = np.partition(values - doubt, len(slots) - k)[len(slots) - k]
-            slots = slots[values + doubt >= at_least]
+        asked = self.alive if allowed is None else self.alive & allowed
+        enough = _reached(np.where(asked, self.screened - self.doubt, -np.inf), k)
+        slots = np.flatnonzero(asked & (self.screened + self.doubt >= enough))
         scores = self.exact(slots)
         best = np.lexsort((slots if order is None else order[slots], -scores))[:k]
         return slots[best], scores[best]
@@ -90,3 +89,13 @@ class Scores:
         above = self.alive & (self.screened - self.doubt > own)
         unsure = self.alive & ~above & (self.screened + self.doubt >= own)
         return int(np.count_nonzero(above)) + int(np.count_nonzero(self.exact(np.flatnonzero(unsure)) >= own))
+
+
+def _reached(values: Doubles, k: int) -> float:
+    """What at least k of these reach, nearly the most that they do; -inf where there are not so many.
+
+    Of many, by the largest of each few: k of those reach the k-th of them.
+    """
+    if len(values) > FEW * k:
+        values = values[: len(values) // FEW * FEW].reshape(-1, FEW).max(axis=1)
+    return float(np.partition(values, len(values) - k)[len(values) - k]) if len(values) >= k else -np.inf
