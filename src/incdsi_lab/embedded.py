@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.durable import appearing_file
 from incdsi.progress import Progress
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, Spans, generate_all
 from incdsi.text.queries import drop_shared
 from incdsi.training.embeddings import Embedder
@@ -113,8 +113,9 @@ def embed(
     }
     made: dict[str, Floats] = {}
     for (part, texts), told in zip(parts.items(), _by_characters(progress, list(parts.values())), strict=True):
-        timed = _Timed(encoder, folder / f"{part}-{digest(texts)}.seconds")
-        made[part] = Embedder(encoder=timed, fingerprint=encoder.fingerprint, folder=folder).embed(texts, told)
+        chosen = for_documents(encoder) if part == "documents" else encoder
+        timed = _Timed(chosen, folder / f"{part}-{digest(texts)}.seconds")
+        made[part] = Embedder(encoder=timed, fingerprint=chosen.fingerprint, folder=folder).embed(texts, told)
         seconds[f"encode {part}"] = timed.seconds
     owners = np.array([owner for _, owner in spans], dtype=np.int64)
     return Embedded(

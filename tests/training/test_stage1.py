@@ -141,7 +141,7 @@ def test_progress_counts_texts_then_steps(encoder) -> None:
     documents, queries = corpus(4)
     told: list[tuple[int, int]] = []
     train(documents, queries, encoder=encoder, settings=FROZEN, progress=lambda *pair: told.append(pair))
-    assert told == [(24, 24), (1, 3), (2, 3), (3, 3)]
+    assert told == [(4, 24), (24, 24), (1, 3), (2, 3), (3, 3)]  # documents, then queries
 
 
 def test_finetuned_queries_are_embedded_by_the_adapted_encoder(encoder) -> None:

@@ -14,7 +14,7 @@ from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, Unkn
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import Record, StoredQuery
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.queries import distinct, fold
 
@@ -159,9 +159,8 @@ class Drafter:
         ]
 
     def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[_Text]]) -> list[Draft]:
-        texts = [document.content for document in documents] + [one.text for some in asked for one in some]
-        vectors = iter(self.encoder.encode(texts))
-        anchors = [next(vectors) for _ in documents]
+        anchors = for_documents(self.encoder).encode([document.content for document in documents])
+        vectors = iter(self.encoder.encode([one.text for some in asked for one in some]))
         return [
             Draft(
                 document=document,
@@ -255,10 +254,9 @@ def reencoded(records: Sequence[Record], encoder: Encoder, progress: Progress | 
     result: list[Record] = []
     for start in range(0, len(records), PORTION):
         portion = records[start : start + PORTION]
-        texts = [text for one in portion for text in (one.document.content, *(query.text for query in one.queries))]
-        vectors = iter(encoder.encode(texts))
-        for record in portion:
-            anchor = next(vectors)
+        anchors = for_documents(encoder).encode([one.document.content for one in portion])
+        vectors = iter(encoder.encode([query.text for one in portion for query in one.queries]))
+        for record, anchor in zip(portion, anchors, strict=True):
             queries = tuple(replace(query, embedding=next(vectors)) for query in record.queries)
             result.append(replace(record, anchor=anchor, queries=queries))
         if progress is not None:

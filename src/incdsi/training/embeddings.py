@@ -43,8 +43,12 @@ class Embedder:
                 out[place] = self._fitting(text, embedding)
         for first in range(0, len(missing), SHARD):
             places = missing[first : first + SHARD]
-            out[places] = self._shard([texts[i] for i in places], _shifted(progress, first, len(missing)))
+            out[places] = self._shard([texts[i] for i in places], shifted(progress, first, len(missing)))
         return out
+
+    def unknown(self, texts: Sequence[str]) -> int:
+        """How many of them have to be encoded, or read from the folder."""
+        return sum(text not in self.known for text in texts)
 
     def _fitting(self, text: str, embedding: NDArray[np.float32]) -> NDArray[np.float32]:
         if embedding.shape != (self.encoder.dimension,):
@@ -67,7 +71,8 @@ class Embedder:
         return kept
 
 
-def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+def shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Reports of a part as reports of the whole."""
     if progress is None:
         return None
     return lambda done, _: progress(before + done, total)

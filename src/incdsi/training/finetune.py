@@ -85,7 +85,7 @@ class FinetuneLearner:
         settings: FinetuneSettings,
     ) -> None:
         self.accelerator = _accelerator()
-        self.prompt, self.max_length = encoder.prompt, encoder.max_length
+        self.prompt, self.max_length = encoder.prompts.query, encoder.max_length
         self.pairs, self.held_out, self.settings = pairs, held_out, settings
         self.plain = QueryClassifier(copy.deepcopy(encoder.model), start, settings.budget)
         self.fixed = FixedRows(start, pairs.owners, self.accelerator.device)

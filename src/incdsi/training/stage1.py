@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, Self
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.text.queries import drop_shared
 from incdsi.training.checkpoints import Checkpoints
-from incdsi.training.embeddings import Embedder
+from incdsi.training.embeddings import Embedder, shifted
 from incdsi.training.finetune import train_finetune
 from incdsi.training.frozen import train_frozen
 from incdsi.training.loop import Outcome
@@ -114,14 +114,19 @@ class _Embedded:
         embedder: Embedder,
         progress: Progress | None,
     ) -> Self:
-        first, second = len(contents), len(contents) + len(training.texts)
-        together = embedder.embed([*contents, *training.texts, *validation.texts], progress)
+        asked = [*training.texts, *validation.texts]
+        reader, own = embedder, for_documents(embedder.encoder)
+        if own is not embedder.encoder:  # what is known is known of queries
+            reader = replace(embedder, encoder=own, fingerprint=own.fingerprint, known={})
+        first, second = reader.unknown(contents), embedder.unknown(asked)
+        text = reader.embed(contents, shifted(progress, 0, first + second))
+        queries = embedder.embed(asked, shifted(progress, first, first + second))
         return cls(
-            text=together[:first],
+            text=text,
             training=training,
-            queries=together[first:second],
+            queries=queries[: len(training.texts)],
             validation=validation,
-            held_out=together[second:],
+            held_out=queries[len(training.texts) :],
         )
 
     def pairs(self) -> tuple[EmbeddedPairs, EmbeddedPairs]:

@@ -93,7 +93,7 @@ class _Finetuning:
     """AdamW with a linear rate over all batches; dropout draws from the seed."""
 
     def __init__(self, encoder: TorchEncoder, part: Part, queries: Questions, settings: DPRSettings) -> None:
-        self.model, self.prompt = encoder.model, encoder.prompt
+        self.model, self.prompt = encoder.model, encoder.prompts.query
         self.encoder, self.part, self.queries, self.settings = encoder, part, queries, settings
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.learning_rate, weight_decay=0.01)
         self.total = settings.epochs * -(-len(queries) // settings.batch_size)

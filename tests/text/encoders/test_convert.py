@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from incdsi.errors import InvalidFile, MissingExtra, ModelNotFound
-from incdsi.text.encoders import cache, load_encoder
+from incdsi.text.encoders import cache, for_documents, load_encoder
 from incdsi.text.encoders.convert import write_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import read_sentence_model
@@ -100,6 +100,36 @@ def test_a_model_of_transformers_alone_is_pooled_by_the_mean(tmp_path: Path, tin
     tiny.save(tmp_path, tiny_bert)
     ours = require_the_same(tmp_path / "plain")
     assert ours.manifest.pooling == "mean"
+
+
+def test_queries_and_documents_have_their_own_prompts(tmp_path: Path, tiny_bert: Path) -> None:
+    folder = tiny.save(tmp_path, tiny_bert)
+    plain = require_the_same(folder)
+    assert for_documents(plain) is plain
+    tiny.change(folder / "config_sentence_transformers.json", prompts={"query": "who won ", "document": "title "})
+    ours, torch = require_the_same(folder), TorchEncoder.load(folder, device="cpu")
+    for encoder in (ours, torch):
+        assert lowest_cosine(torch.model.encode_query(TEXTS), encoder.encode(TEXTS)) >= 0.999999
+        assert lowest_cosine(torch.model.encode_document(TEXTS), for_documents(encoder).encode(TEXTS)) >= 0.999999
+        assert for_documents(encoder).dimension == 16
+    assert lowest_cosine(ours.encode(TEXTS), for_documents(ours).encode(TEXTS)) < 0.99
+    assert len({plain.fingerprint, ours.fingerprint, for_documents(ours).fingerprint}) == 3
+
+
+def test_a_default_prompt_is_for_both(tmp_path: Path, tiny_bert: Path) -> None:
+    folder = tiny.save(tmp_path, tiny_bert)
+    settings = folder / "config_sentence_transformers.json"
+    tiny.change(settings, prompts={"all": "the sea "}, default_prompt_name="all")
+    ours = require_the_same(folder)
+    assert for_documents(ours) is ours
+    assert lowest_cosine(TorchEncoder.load(folder).model.encode(TEXTS), ours.encode(TEXTS)) >= 0.999999
+
+
+def test_prompts_that_are_left_out_of_the_pooling_need_torch(tmp_path: Path, tiny_bert: Path) -> None:
+    folder = tiny.save(tmp_path, tiny_bert, head=(Pooling(16, include_prompt=False),))
+    assert isinstance(load_encoder(folder), OnnxEncoder)
+    tiny.change(folder / "config_sentence_transformers.json", prompts={"query": "who won "})
+    assert isinstance(load_encoder(folder), TorchEncoder)
 
 
 def test_a_masked_language_model_is_its_encoder(tmp_path: Path, tiny_bert: Path) -> None:

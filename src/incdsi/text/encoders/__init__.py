@@ -5,6 +5,6 @@
 """
 
 from incdsi.text.encoders.locate import load_encoder
-from incdsi.text.encoders.protocol import Encoder
+from incdsi.text.encoders.protocol import Encoder, for_documents
 
-__all__ = ["Encoder", "load_encoder"]
+__all__ = ["Encoder", "for_documents", "load_encoder"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 # What the weights do not show but the function depends on.
 ARCHITECTURE = ("model_type", "hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
+QUERY_NAMES, DOCUMENT_NAMES = ("query",), ("document", "passage", "corpus")
 
 Weight = tuple[str, str, tuple[int, ...], Any]  # name, torch's name of its dtype, shape, bytes
 
@@ -26,3 +28,26 @@ def fingerprint(settings: Mapping[str, Any], tokenizer: str, weights: Iterable[W
 def canonical_tokenizer(state: str) -> str:
     """A tokenizer's JSON with sorted keys, without the padding and truncation of the moment."""
     return json.dumps({**json.loads(state), "padding": None, "truncation": None}, sort_keys=True, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The words put before a query and before a document."""
+
+    query: str = ""
+    document: str = ""
+
+    @classmethod
+    def of(cls, prompts: Mapping[str, str | None], default: str | None) -> Self:
+        """From sentence-transformers' prompts by name; the default one stands in, unless it is for the other kind."""
+        return cls(*(_prompt(prompts, default, names) for names in (QUERY_NAMES, DOCUMENT_NAMES)))
+
+    def settings(self) -> dict[str, str]:
+        """As settings of a fingerprint; a document's only where it differs."""
+        return {"prompt": self.query} | ({} if self.document == self.query else {"document_prompt": self.document})
+
+
+def _prompt(prompts: Mapping[str, str | None], default: str | None, names: Sequence[str]) -> str:
+    found = next((prompts[name] for name in names if prompts.get(name)), None)
+    others = {*QUERY_NAMES, *DOCUMENT_NAMES} - {*names}
+    return found or (prompts.get(default or "") if default not in others else None) or ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from incdsi.text.encoders.fingerprint import Prompts
 from incdsi.text.encoders.graph import FLOAT, Graph
 from incdsi.text.encoders.sentence_model import Module, SentenceModel, needs_torch
 
@@ -29,8 +30,8 @@ def embedding(graph: Graph, model: SentenceModel, vectors: str, mask: str) -> tu
 
 
 def _pooled(graph: Graph, module: Module, model: SentenceModel, vectors: str, mask: str) -> str:
-    if model.prompt and not module.config.get("include_prompt", True):
-        raise needs_torch("the model leaves its prompt out of the pooling")
+    if model.prompts != Prompts() and not module.config.get("include_prompt", True):
+        raise needs_torch("the model leaves its prompts out of the pooling")
     ones = graph.integers(1)
     if model.pooling == "cls":
         return graph.node("Gather", vectors, graph.constant(np.array(0, np.int64)), axis=1)

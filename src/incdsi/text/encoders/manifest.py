@@ -18,7 +18,7 @@ from typing import Any
 
 from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
 
-FORMAT = 2  # 1 had every weight inside its graph
+FORMAT = 2  # 1 had every weight inside its graph, and one prompt
 KINDS: dict[str, type] = {
     **dict.fromkeys(("dimension", "max_length", "pad_id", "format"), int),
     **dict.fromkeys(("pooling", "prompt", "fingerprint", "precision"), str),
@@ -44,6 +44,7 @@ class Manifest:
     agreement: Mapping[str, float]
     files: Mapping[str, str]
     format: int = FORMAT
+    document_prompt: str | None = None  # None: `prompt` is for documents too
 
 
 def holds_onnx(folder: Path) -> bool:
@@ -85,11 +86,14 @@ def _parsed(state: Any) -> Manifest:
         raise UnsupportedFormat(
             f"the encoder has format {state['format']}, and this incdsi reads up to {FORMAT}; upgrade incdsi"
         )
+    state = {"document_prompt": None, **state}
     missing = [field.name for field in fields(Manifest) if field.name not in state]
     if missing:
         raise TypeError(f"no {', '.join(missing)}")
     wrong = [f"{name} {state[name]!r:.40}" for name, kind in KINDS.items() if type(state[name]) is not kind]
     wrong += [f"{name} {state[name]}" for name, least in LEAST.items() if not wrong and state[name] < least]
+    if not isinstance(state["document_prompt"], str | None):
+        wrong.append(f"document_prompt {state['document_prompt']!r:.40}")
     if wrong:
         raise TypeError(", ".join(wrong))
     if not {GRAPH, TOKENIZER} <= set(state["files"]) <= {GRAPH, TOKENIZER, WEIGHTS}:

@@ -14,6 +14,7 @@ from tokenizers import Encoding, Tokenizer
 from incdsi.errors import InvalidFile
 from incdsi.progress import Progress
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, read_manifest
+from incdsi.text.encoders.protocol import Encoder, WithPrompt
 
 WINDOW = 1024  # texts tokenised at once
 BUDGET = 512  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches
@@ -44,8 +45,23 @@ class OnnxEncoder:
         """The same as that of the torch encoder it was exported from; int8 has its own."""
         return self.manifest.fingerprint
 
+    @property
+    def document_prompt(self) -> str:
+        """The words put before every document."""
+        own = self.manifest.document_prompt
+        return self.manifest.prompt if own is None else own
+
+    @property
+    def documents(self) -> Encoder:
+        """The encoder of documents: this one, unless its model has another prompt for them."""
+        return self if self.document_prompt == self.manifest.prompt else WithPrompt(self)
+
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts in their order: (n, h).
+        """Embed queries, and documents where they are embedded alike, in their order: (n, h)."""
+        return self.encode_with(self.manifest.prompt, texts, progress)
+
+    def encode_with(self, prompt: str, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts, with these words before each, in their order: (n, h).
 
         Texts of like length share a batch, so little padding is computed.
         """
@@ -54,7 +70,7 @@ class OnnxEncoder:
         done = 0
         for start in range(0, len(order), WINDOW):
             window = order[start : start + WINDOW]
-            encodings = self._tokenise([texts[i] for i in window])
+            encodings = self._tokenise([prompt + texts[i] for i in window])
             for batch in _batches([len(encoding) for encoding in encodings]):
                 out[[window[i] for i in batch]] = self._run([encodings[i] for i in batch])
                 done += len(batch)
@@ -64,7 +80,6 @@ class OnnxEncoder:
 
     def _tokenise(self, texts: list[str]) -> list[Encoding]:
         limit = self.manifest.max_length * CHARACTERS
-        texts = [self.manifest.prompt + text for text in texts]
         encodings: list[Encoding] = self._tokenizer.encode_batch([_head(text, limit) for text in texts])
         for place, (text, encoding) in enumerate(zip(texts, encodings, strict=True)):
             if len(text) > limit and not encoding.overflowing:

@@ -1,4 +1,4 @@
-"""What an encoder is."""
+"""What an encoder is: a function for queries, and perhaps another for documents."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from incdsi.progress import Progress
 
-"""Called with (done, total) while long work goes on."""
-
 
 class Encoder(Protocol):
-    """A frozen function from text to R^h; two encoders with one fingerprint are the same function."""
+    """A frozen function from text to R^h; two encoders with one fingerprint are the same function.
+
+    One that embeds documents differently, by another prompt or another model, has an attribute `documents`: an encoder
+    into the same space. Its own `encode` is then for queries, and its fingerprint covers both.
+    """
 
     @property
     def dimension(self) -> int:
@@ -26,3 +28,33 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts in their order: (n, h), and (0, h) for no texts."""
+
+
+class Prompted(Encoder, Protocol):
+    """One whose model wants other words before a document than before a query."""
+
+    @property
+    def document_prompt(self) -> str:
+        """The words put before every document."""
+
+    def encode_with(self, prompt: str, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts with these words before each."""
+
+
+def for_documents(encoder: Encoder) -> Encoder:
+    """The encoder of documents: what searches and queries go through too, unless it has another for them."""
+    found: Encoder = getattr(encoder, "documents", encoder)
+    return found
+
+
+class WithPrompt:
+    """An encoder's function for documents, with their own prompt."""
+
+    def __init__(self, encoder: Prompted) -> None:
+        self._encoder = encoder
+        self.dimension = encoder.dimension
+        self.fingerprint = f"{encoder.fingerprint} documents"
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed documents in their order: (n, h)."""
+        return self._encoder.encode_with(self._encoder.document_prompt, texts, progress)

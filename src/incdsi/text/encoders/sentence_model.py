@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from incdsi.errors import IncDSIError, InvalidFile, MissingExtra, ModelNotFound
 from incdsi.text.encoders.bert import ACTIVATIONS, FAMILIES
-from incdsi.text.encoders.fingerprint import ARCHITECTURE, Weight, canonical_tokenizer, fingerprint
+from incdsi.text.encoders.fingerprint import ARCHITECTURE, Prompts, Weight, canonical_tokenizer, fingerprint
 from incdsi.text.encoders.manifest import TOKENIZER, WEIGHTS
 from incdsi.text.encoders.weights import Tensor, read_tensors
 
@@ -50,7 +50,7 @@ class SentenceModel:
     tokenizer: str
     max_length: int
     pad_id: int
-    prompt: str
+    prompts: Prompts
 
     @property
     def pooling(self) -> str:
@@ -71,7 +71,7 @@ class SentenceModel:
             "pooling": self.pooling,
             "normalise": self.normalise,
             "max_length": self.max_length,
-            "prompt": self.prompt,
+            **self.prompts.settings(),
             "architecture": {name: self.config[name] for name in ARCHITECTURE if self.config.get(name) is not None},
         }
         return fingerprint(settings, self.tokenizer, self._weights())
@@ -98,6 +98,8 @@ def read_sentence_model(folder: Path) -> SentenceModel:
 
 def _read(folder: Path) -> SentenceModel:
     first, *others = _json(folder / "modules.json", PLAIN)
+    if not str(first["type"]).endswith("Transformer"):
+        raise needs_torch(f"{folder} begins with a module {first['type']!r}")
     inner = folder / first["path"]
     if not (inner / "config.json").is_file():
         raise ModelNotFound(f"no model in {inner}: config.json is missing; choose another folder")
@@ -116,7 +118,7 @@ def _read(folder: Path) -> SentenceModel:
         tokenizer=tokenizer,
         max_length=int(settings.get("max_seq_length") or longest),
         pad_id=config.get("pad_token_id") or 0 if pad_id is None else pad_id,
-        prompt=str((own.get("prompts") or {}).get(own.get("default_prompt_name"), "")),
+        prompts=Prompts.of(own.get("prompts") or {}, own.get("default_prompt_name")),
     )
 
 

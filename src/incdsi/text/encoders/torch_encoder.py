@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.progress import Progress
-from incdsi.text.encoders.fingerprint import ARCHITECTURE, Weight, canonical_tokenizer, fingerprint
+from incdsi.text.encoders.fingerprint import ARCHITECTURE, Prompts, Weight, canonical_tokenizer, fingerprint
+from incdsi.text.encoders.protocol import Encoder, WithPrompt
 from incdsi.text.hub import find_model, quiet
 
 try:
@@ -83,10 +84,19 @@ class TorchEncoder:
         return int(self.model.max_seq_length or 512)
 
     @property
-    def prompt(self) -> str:
-        """The words put before every text, for models that want some."""
-        name = self.model.default_prompt_name
-        return str(self.model.prompts[name]) if name else ""
+    def prompts(self) -> Prompts:
+        """The words put before a query and before a document, for models that want some."""
+        return Prompts.of(self.model.prompts, self.model.default_prompt_name)
+
+    @property
+    def document_prompt(self) -> str:
+        """The words put before every document."""
+        return self.prompts.document
+
+    @property
+    def documents(self) -> Encoder:
+        """The encoder of documents: this one, unless its model has another prompt for them."""
+        return self if self.document_prompt == self.prompts.query else WithPrompt(self)
 
     @property
     def fingerprint(self) -> str:
@@ -99,14 +109,22 @@ class TorchEncoder:
             self.model.save(str(folder))
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embed texts in their order: (n, h); texts of like length share a batch."""
+        """Embed queries, and documents where they are embedded alike, in their order: (n, h)."""
+        return self.encode_with(self.prompts.query, texts, progress)
+
+    def encode_with(self, prompt: str, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+        """Embed texts, with these words before each, in their order; texts of like length share a batch."""
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         with _evaluating(self.model):
             for start in range(0, len(order), BLOCK):
                 chosen = order[start : start + BLOCK]
                 block = self.model.encode(
-                    [texts[i] for i in chosen], batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True
+                    [texts[i] for i in chosen],
+                    prompt=prompt,
+                    batch_size=BATCH,
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
                 )
                 out[chosen] = np.asarray(block, dtype=np.float32)
                 if progress is not None:
@@ -119,7 +137,7 @@ class TorchEncoder:
             "pooling": self.pooling,
             "normalise": self.normalise,
             "max_length": self.max_length,
-            "prompt": self.prompt,
+            **self.prompts.settings(),
             "architecture": {name: config[name] for name in ARCHITECTURE if config.get(name) is not None},
         }
 
