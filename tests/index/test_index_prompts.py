@@ -69,3 +69,14 @@ def test_a_search_is_a_query(tmp_path: Path) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Turned, "encode", lambda *_: pytest.fail("a search went through the encoder of documents"))
             assert len(index.search("stone2 river2", mode="learned")) == len(DOCUMENTS)
+
+
+def test_the_pair_that_the_documentation_shows(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ENCODERS.md").read_text()
+    found: dict[str, type] = {}
+    exec(page.split("```python\n")[1].split("```")[0], found)
+    pair = found["Pair"](WordEncoder(), Turned())
+    with Index.create(tmp_path / "shop", pair) as index:
+        index.add_many(DOCUMENTS, QUERIES)
+        assert index.info().encoder == "words turned"
+    require_each_by_its_own(tmp_path / "shop")
