@@ -74,6 +74,6 @@ def test_the_demo_adds_searches_teaches_deletes_and_says_what_to_type_next(tmp_p
     shown = seen.getvalue()
     for words in ("60 documents", "60 of its", "added live", "rank", "after", "deleted in", "incdsi search"):
         assert words in shown
-    assert "every byte in order" in shown
+    assert "every byte verified" in shown
     with Index.open(tmp_path / "demo", encoder) as index:
         assert len(index) == 60 + 8 - 1

@@ -1,1 +1,1 @@
-"""`make demo`: an index over the documentation inside the user's own Python, from nothing."""
+"""`make demo`: an index of the documentation in the user's own Python, built from nothing."""

@@ -42,31 +42,29 @@ class Demo:
         self.encoder = encoder
 
     def run(self) -> None:
-        self._say("1", "An index over the documentation inside your own Python: from nothing, with no training.")
+        self._say("1", "An index of your own Python's documentation, built from nothing, without training.")
         found = python_documentation()
         documents = choice(found, self.most)
         if len(documents) < len(found):
             self.console.print(
-                f"   {len(documents):,} of its {len(found):,} documents; `--documents {len(found)}` takes all",
+                f"   {len(documents):,} of its {len(found):,} documents; for all of them: `--documents {len(found)}`",
                 style="dim",
                 highlight=False,
             )
-        if self.folder == DEFAULT:  # made by the last demo; another folder with something in it is refused
+        if self.folder == DEFAULT:  # the last demo's; any other folder must be empty
             shutil.rmtree(self.folder, ignore_errors=True)
         with announcing(lambda said: self.console.print(f"   {said} ...", style="dim", highlight=False)):
             index = Index.create(self.folder, self.encoder)
         with index:
             self._fill(index, documents)
-            self._say(
-                "2", f"Documents of the package [bold]{LIVE}[/], added live: no retraining, no other vector touched."
-            )
+            self._say("2", f"Documentation of [bold]{LIVE}[/], added live: no retraining, no other vector touched.")
             live = self._add_live(index)
-            self._say("3", "Search: the learned score and BM25, fused.")
+            self._say("3", "Search: learned scores and BM25, fused.")
             for question in QUESTIONS:
                 self._search(index, question)
-            self._say("4", "Teach: this question should find that document, from now on.")
+            self._say("4", "Teach: from now on, this question finds that document.")
             self._teach(index, *LESSON)
-            self._say("5", "Delete: gone from the index, and from the files after `incdsi compact`.")
+            self._say("5", "Delete: gone from the index at once, and from the files after `incdsi compact`.")
             self._delete(index, live)
         self._next_steps()
 
@@ -81,7 +79,7 @@ class Demo:
         each = 1e3 * (seconds - encoding) / len(documents)
         self.console.print(
             f"   {len(documents):,} documents in {seconds:.0f} s: {encoding:.0f} s to embed their texts, "
-            f"then {each:.1f} ms each to be placed and kept"
+            f"then {each:.1f} ms each to place and store"
         )
 
     def _add_live(self, index: Index) -> str:
@@ -133,7 +131,7 @@ class Demo:
         )
 
     def _next_steps(self) -> None:
-        self._say("→", f"The index is in [bold]{self.folder}[/]. What to type next:")
+        self._say("→", f"The index is in [bold]{self.folder}[/]. Try next:")
         for line in (
             f'incdsi search "open a file for writing" --index {self.folder}',
             f'incdsi teach "keep my secrets safe" secrets --index {self.folder}',
@@ -147,13 +145,13 @@ class Demo:
 
 
 def _programs() -> Path:
-    """Where `incdsi` lies, as one would type it here."""
+    """Where `incdsi` is installed, as one would type it here."""
     folder = Path(sys.executable).parent
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def _rank(index: Index, question: str, id: str) -> str:
-    """Its rank by the learned score, which is what teaching changes."""
+    """Its rank by learned score, which is what teaching changes."""
     ids = [hit.document_id for hit in index.search(question, k=100, mode="learned")]
     return str(ids.index(id) + 1) if id in ids else "beyond 100"
 
@@ -167,13 +165,13 @@ def _at_least_one(text: str) -> int:
 
 def _problems(index: Index) -> str:
     found = index.verify()
-    return "verified: every byte in order" if not found else found[0]
+    return "every byte verified" if not found else found[0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="incdsi.demo", description=__doc__)
-    parser.add_argument("--index", type=Path, default=DEFAULT, help="folder of the demo's index")
-    parser.add_argument("--documents", type=_at_least_one, default=MOST, help=f"at most so many documents; {MOST}")
+    parser.add_argument("--index", type=Path, default=DEFAULT, help="where to build the index")
+    parser.add_argument("--documents", type=_at_least_one, default=MOST, help=f"at most this many; default {MOST}")
     arguments = parser.parse_args()
     console = Console()
     try:

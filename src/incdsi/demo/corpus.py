@@ -37,7 +37,7 @@ def python_documentation() -> list[Document]:
 
 
 def choice(documents: list[Document], most: int) -> list[Document]:
-    """At most so many, in their order: topics, modules and classes first, then functions evenly."""
+    """At most `most`, in order: topics, modules and classes first, then functions, evenly spaced."""
     functions = [place for place, document in enumerate(documents) if document.metadata["kind"] == "function"]
     others = sorted(set(range(len(documents))) - set(functions))[:most]
     room = min(len(functions), most - len(others))
