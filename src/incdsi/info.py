@@ -101,13 +101,9 @@ class Info:
     version: int
     quality: Mapping[str, Quality]
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values; the inverse of `from_json`."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """From plain values; unknown names are ignored."""
+        """The inverse of `dataclasses.asdict`; unknown names are ignored."""
         own = {field.name: plain[field.name] for field in fields(cls)}
         own["hyperparameters"] = Hyperparameters.from_json(own["hyperparameters"])
         own["last_tuning"] = own["last_tuning"] and Tuning.from_json(own["last_tuning"])

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -256,7 +257,7 @@ def test_an_add_that_tunes_reports_it_and_says_what_it_chose(
     assert tuned.after == info.quality
     assert tuned.trials[0].hyperparameters == tuned.hyperparameters
     assert reopen(tmp_path / "shop").last_tuning == tuned
-    assert type(info).from_json(json.loads(json.dumps(info.to_json()))) == info
+    assert type(info).from_json(json.loads(json.dumps(asdict(info)))) == info
 
 
 def test_tuning_is_kept_whole_or_not_at_all(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_teaching_says_the_rank_before_and_after(filled: httpx2.Client, index: I
 
 def test_info_is_that_of_the_index_and_says_what_the_caller_may_do(filled: httpx2.Client, index: Index) -> None:
     found = filled.get("/v1/info").json()
-    for name, value in index.info().to_json().items():
+    for name, value in asdict(index.info()).items():
         assert found[name] == value
     assert found["access"] == "write"
     assert found["limits"]["batch"] == 1000

@@ -146,6 +146,7 @@ class Index:
         Queries go on to be written by the generator the index was made with; one of your own must be given again before
         documents are added. Another that is given is kept with the first change it makes.
         An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
+        Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
         if isinstance(path, str) and path.startswith(("http://", "https://")):
             return _remote(path, key, encoder, generator)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic_core import to_json
 
 from incdsi import __version__
 from incdsi.documents import LONGEST_ID
 from incdsi.errors import Overloaded
 from incdsi.server import schemas
+from incdsi.server.answers import Reply
 from incdsi.server.metrics import CONTENT_TYPE
 from incdsi.server.openapi import problems
 from incdsi.server.service import reply, response, service_of
@@ -40,10 +43,11 @@ async def version(request: Request) -> Response:
 async def info(request: Request) -> Response:
     """Counts, settings and quality; the first call after a change reads every document."""
     service = service_of(request)
-    found = (await service.slowly(service.info)).to_json()
+    found = await service.slowly(service.info)
+    own = {field.name: getattr(found, field.name) for field in fields(found)}
     limits = {name: getattr(service.settings, name) for name in LIMITS}
-    out = schemas.InfoOut(**found, incdsi=__version__, access=request.state.access, limits=limits)
-    return response(reply(out, out.version))
+    out = schemas.InfoOut(**own, incdsi=__version__, access=request.state.access, limits=limits)
+    return response(Reply(status=200, content=to_json(out), version=out.version))
 
 
 @router.get("/v1/figures", response_model=schemas.Figures, responses=problems())

@@ -25,26 +25,16 @@ EXPOSED = ["ETag", "Idempotent-Replay", "Retry-After", "X-Request-ID"]
 
 def create_app(index: Index, settings: ServerSettings, connections: Callable[[], int] = lambda: 0) -> FastAPI:
     """An application that serves this index; the caller closes the index."""
-    service = Service(index, settings)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.start()
-        try:
-            yield
-        finally:
-            service.close()
-
     app = FastAPI(
         title="incdsi",
         version=__version__,
         description="A search index that learns; see docs/HTTP.md.",
-        lifespan=lifespan,
+        lifespan=_lifespan,
         docs_url=None,  # it would load scripts from another site
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.service = service
+    app.state.service = service = Service(index, settings)
     for router in (about.router, searching.router, documents.router, pages.router):
         app.include_router(router)
     for kind in (IncDSIError, Refused, HTTPException, RequestValidationError):
@@ -60,6 +50,15 @@ def create_app(index: Index, settings: ServerSettings, connections: Callable[[],
         )
     app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    app.state.service.start()
+    try:
+        yield
+    finally:
+        app.state.service.close()
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -30,6 +30,7 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/favicon.ico")
 OPEN_FOLDER = "/page/"
@@ -57,6 +58,23 @@ class Rate:
         return 0.0 if enough else (1.0 - tokens) / self._rate
 
 
+class Dressed:
+    """Sends an answer with its request id and safe headers; knows whether it has begun, and its status."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send, self._request_id = send, request_id
+        self.begun, self.status = False, 500
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun, self.status = True, message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-ID"] = self._request_id
+            for name, value in SAFE_HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+
 class Guard:
     """ASGI middleware: what it refuses never reaches a route."""
 
@@ -75,42 +93,29 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        begin, status = time.perf_counter(), 500
-        headers = Headers(scope=scope)
+        begin, headers = time.perf_counter(), Headers(scope=scope)
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.bind_contextvars(request_id=request_id)  # for everything else logged in this task
-        begun = False
-
-        async def dressed(message: Message) -> None:
-            nonlocal status, begun
-            if message["type"] == "http.response.start":
-                status, begun = message["status"], True
-                out = MutableHeaders(scope=message)
-                out["X-Request-ID"] = request_id
-                for name, value in SAFE_HEADERS.items():
-                    out.setdefault(name, value)
-                out.setdefault("Cache-Control", "no-store")
-            await send(message)
-
+        dressed = Dressed(send, request_id)
         try:
             scope["state"]["access"] = self._admitted(scope, headers)
             await self._app(scope, receive, dressed)
         except Exception as error:
             if not isinstance(error, Refused):
                 log.error("fault", request_id=request_id, kind=type(error).__name__, where=frames(error))
-            if begun:
+            if dressed.begun:
                 raise ConnectionAbortedError("the answer has begun and cannot be finished") from None
             await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
         except asyncio.CancelledError:  # stop_seconds are over
-            if begun:
+            if dressed.begun:
                 raise
             late = Overloaded(
                 "the server stopped before it could answer; check whether the change was made before you retry"
             )
             await as_problem(late, request_id, self._settings.index)(scope, receive, dressed)
         finally:
-            self._note(scope, request_id, status, time.perf_counter() - begin)
+            self._note(scope, request_id, dressed.status, time.perf_counter() - begin)
 
     def _note(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
         # The route and never the path or the query: those are the caller's text.

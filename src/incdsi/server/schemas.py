@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from incdsi import documents
 from incdsi.documents import LONGEST_ID
-from incdsi.info import Quality
+from incdsi.info import Info, Quality
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
 MetadataValue = Scalar | list[Scalar]
@@ -212,24 +213,10 @@ class Taught(AdditionOut):
     version: int
 
 
-class InfoOut(Answer):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfoOut(Info):
     """Counts and settings of the index, and the caller's access and limits."""
 
-    documents: int
-    queries: int
-    generated_queries: int
-    held_out_queries: int
-    preserve_rows: int
-    unresolved: int
-    dimension: int
-    encoder: str
-    method: str
-    hyperparameters: dict[str, Any]
-    lexical_weight: float
-    tuning: bool
-    version: int
-    quality: dict[str, Quality]
-    last_tuning: dict[str, Any] | None = None
     incdsi: str
     access: Literal["write", "read"]
     limits: dict[str, float]
