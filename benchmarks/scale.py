@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from incdsi.store import Store
 
 Floats = NDArray[np.float32]
 Result = dict[str, Any]
+T = TypeVar("T")
 SIZES = (10_000, 100_000, 1_000_000)
 WIDTH, QUERIES, WORDS, LENGTH = 384, 9, 40, 25.0
 KB_A_DOCUMENT = 60  # on disk: the store, a base, and a new one beside it
@@ -44,13 +45,24 @@ class Toy:
     fingerprint = hashlib.sha256(b"incdsi benchmarks: scale").hexdigest()
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self.spent = np.zeros(2)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
-        begin = time.perf_counter()
+        begin = clocks()
         rows = [about(int(text.split(maxsplit=1)[0][1:]), hash_of(text)) for text in texts]
-        self.seconds += time.perf_counter() - begin
+        self.spent += clocks() - begin
         return np.stack(rows) if rows else np.empty((0, WIDTH), dtype=np.float32)
+
+    def timed(self, work: Callable[[], T]) -> tuple[T, NDArray[np.float64]]:
+        """What the work gives, and its seconds without the encoder's: by the wall, and of the processor."""
+        self.spent[:] = 0.0
+        begin = clocks()
+        found = work()
+        return found, clocks() - begin - self.spent
+
+
+def clocks() -> NDArray[np.float64]:
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def about(number: int, seed: int) -> Floats:
@@ -125,17 +137,15 @@ def fill(path: Path, count: int) -> Result:
 
 def read(path: Path, count: int) -> Result:
     """Open and search; files are in the page cache as far as it goes."""
-    encoder = Toy()
-    before = memory_mb()["all"]
-    begin = time.perf_counter()
-    with Index.open(path, encoder, generator=questions) as index:
-        opened = time.perf_counter() - begin
+    encoder, before = Toy(), memory_mb()["all"]
+    index, opened = encoder.timed(lambda: Index.open(path, encoder, generator=questions))
+    with index:
         held = memory_mb()
         chosen = np.random.default_rng(1).integers(1, count, 205)
         texts = [" ".join([f"d{number}", *document(int(number)).text.split()[10:14]]) for number in chosen]
         searches = {mode: _searches(index, encoder, texts, mode) for mode in ("learned", "fused", "lexical")}
         return {
-            "open_seconds": opened,
+            "open": seconds_of(opened),
             "search": searches,
             "memory_mb": {"before": before, "opened": held, "searched": memory_mb()},
         }
@@ -144,9 +154,8 @@ def read(path: Path, count: int) -> Result:
 def _searches(index: Index, encoder: Toy, texts: Sequence[str], mode: str) -> Result:
     seconds, found = [], 0
     for text in texts:
-        encoder.seconds, begin = 0.0, time.perf_counter()
-        hits = index.search(text, mode=mode)
-        seconds.append(time.perf_counter() - begin - encoder.seconds)
+        hits, spent = encoder.timed(lambda text=text: index.search(text, mode=mode))
+        seconds.append(spent)
         found += hits[0].document_id == text.split(maxsplit=1)[0]
     return {**spread(seconds[5:]), "found_first": found / len(texts)}
 
@@ -155,43 +164,36 @@ def change(path: Path, count: int) -> Result:
     """Become a writer, add one by one and in a batch, delete one by one and many, close with a new base."""
     encoder, before = Toy(), memory_mb()["all"]
     index = Index.open(path, encoder, generator=questions)
-    begin = time.perf_counter()
-    index.delete("d1")
-    become = time.perf_counter() - begin
+    _, become = encoder.timed(lambda: index.delete("d1"))
     held, later = memory_mb(), [document(number) for number in range(count, count + 300)]
-    adds, steps = [], []
-    for one in later[:44]:
-        encoder.seconds, begin = 0.0, time.perf_counter()
-        addition = index.add(one)
-        adds.append(time.perf_counter() - begin - encoder.seconds)
-        steps.append(addition.seconds)
-    encoder.seconds, begin = 0.0, time.perf_counter()
-    index.add_many(later[44:])
-    batch = (time.perf_counter() - begin - encoder.seconds) / len(later[44:])
-    deletes = [_seconds(lambda number=number: index.delete(f"d{number}")) for number in range(2, 32)]
-    many = _seconds(lambda: index.delete([f"d{number}" for number in range(32, 132)]))
+    adds = [encoder.timed(lambda one=one: index.add(one)) for one in later[:44]][4:]
+    _, batch = encoder.timed(lambda: index.add_many(later[44:]))
+    deletes = [encoder.timed(lambda number=number: index.delete(f"d{number}"))[1] for number in range(2, 32)]
+    _, many = encoder.timed(lambda: index.delete([f"d{number}" for number in range(32, 132)]))
     result = {
-        "become_writer_seconds": become,
-        "add_one_by_one": spread(adds[4:]),
-        "add_steps_ms": {name: 1e3 * float(np.median([some[name] for some in steps[4:]])) for name in steps[0]},
-        "add_in_a_batch_ms": 1e3 * batch,
+        "become_writer": seconds_of(become),
+        "add_one_by_one": spread([spent for _, spent in adds]),
+        "add_steps_ms": {
+            step: 1e3 * float(np.median([addition.seconds[step] for addition, _ in adds]))
+            for step in adds[0][0].seconds
+        },
+        "add_in_a_batch_each": seconds_of(batch / len(later[44:])),
         "delete_one_by_one": spread(deletes),
-        "delete_100_at_once_ms": 1e3 * many,
+        "delete_100_at_once": seconds_of(many),
         "memory_mb": {"before": before, "writing": held, "changed": memory_mb()},
     }
     index.close()
     return result
 
 
-def _seconds(work: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+def seconds_of(spent: NDArray[np.float64]) -> Result:
+    return {"seconds": float(spent[0]), "cpu_seconds": float(spent[1])}
 
 
-def spread(seconds: Sequence[float]) -> Result:
-    p50, p99 = np.percentile(1e3 * np.asarray(seconds), [50, 99])
-    return {"p50_ms": float(p50), "p99_ms": float(p99), "n": len(seconds)}
+def spread(spent: Sequence[NDArray[np.float64]]) -> Result:
+    """By the wall, and of the processor: the latter tells more where others use the machine too."""
+    (p50, p99), (cpu, _) = np.percentile(1e3 * np.stack(spent), [50, 99], axis=0).T
+    return {"p50_ms": float(p50), "p99_ms": float(p99), "cpu_p50_ms": float(cpu), "n": len(spent)}
 
 
 def memory_mb() -> dict[str, float]:
@@ -222,7 +224,10 @@ def measure(count: int) -> Result:
         for name in MEASURED:
             say(f"{count:,}: {name}, at a load of {os.getloadavg()[0]:.1f}")
             command = [sys.executable, "-m", "benchmarks.scale", "--child", name, "--folder", folder]
-            child = subprocess.run([*command, "--sizes", str(count)], stdout=subprocess.PIPE, text=True, check=True)
+            environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # as the command line and the server have it
+            child = subprocess.run(
+                [*command, "--sizes", str(count)], stdout=subprocess.PIPE, text=True, check=True, env=environment
+            )
             result[name] = {"load": os.getloadavg()[0], **json.loads(child.stdout.splitlines()[-1])}
         return result
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from index_samples import TOY, doc, record
 
 from incdsi.documents import Document
+from incdsi.engine.local.owners import QueryOwners
 from incdsi.index import Index
 
 SENTENCES = (
@@ -134,3 +135,39 @@ def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatc
         index.add(said("b", ["the map", "rope"]))
         assert generated(index, "b") == ["rope"]
         index.add(doc("c"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.none() | st.lists(st.sampled_from(SENTENCES), max_size=4)), max_size=30),
+    st.integers(0, 30),
+)
+def test_owners_know_what_a_plain_dictionary_knows_before_and_after_saving(
+    changes: list[tuple[int, list[str] | None]], saved_after: int
+) -> None:
+    owners, plain = QueryOwners(), dict[int, set[str]]()
+    for number, (row, texts) in enumerate(changes):
+        if number == saved_after:
+            opened, rows = QueryOwners(), sorted(plain, reverse=True)
+            opened.fill(rows, owners.to_arrays(rows))
+            owners = opened
+        if texts is None:
+            owners.remove(row)
+            plain.pop(row, None)
+        else:
+            owners.put(row, texts)
+            plain[row] = {" ".join(text.lower().split()) for text in texts}
+        for text in SENTENCES:
+            folded = " ".join(text.lower().split())
+            for asking in range(7):
+                expected = any(folded in some for row, some in plain.items() if row != asking)
+                assert owners.elsewhere(text, asking) == expected
+
+
+def test_owners_that_came_and_went_leave_nothing_behind() -> None:
+    owners = QueryOwners()
+    for row in range(100):
+        owners.put(row, SENTENCES)
+        owners.remove(row)
+    assert not owners._changed
+    assert not owners._more
