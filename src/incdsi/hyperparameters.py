@@ -1,12 +1,12 @@
-"""Margins, weights and the anchor's scale: checked when made.
+"""Margins, weights and the anchor's scale, validated on construction.
 
 | name here            | paper    | meaning                                                   |
 | -------------------- | -------- | --------------------------------------------------------- |
 | `margins.retrieve`   | gamma1   | by how much a new document should win its own queries     |
 | `margins.preserve`   | gamma2   | by how much every other document should keep its own      |
-| `weights.retrieve`   | lambda1  | winning against keeping                                   |
-| `weights.anchor`     | lambda2  | pull of the vector to its anchor (the paper: to zero)     |
-| `anchor_scale`       | 0        | length given to the text's own embedding, the anchor      |
+| `weights.retrieve`   | lambda1  | winning own queries versus keeping those of others        |
+| `weights.anchor`     | lambda2  | pull towards the anchor (in the paper: towards zero)      |
+| `anchor_scale`       | 0        | factor of the text's own embedding, the anchor            |
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from incdsi.errors import InvalidHyperparameters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margins:
-    """How far a constraint is held from its edge (gamma1, gamma2)."""
+    """By how much constraints must be met (gamma1, gamma2)."""
 
     retrieve: float = 2.0
     preserve: float = 1.0
@@ -45,10 +45,10 @@ class Weights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hyperparameters:
-    """Everything `add` is told about the trade; the defaults are safe for unit-norm encoders.
+    """How adding a document trades winning against keeping; the defaults are cautious, for unit-norm encoders.
 
-    Safe means: with few natural queries the index does not fall below dense search. `BOLD` is for
-    an index where most documents have natural queries.
+    Cautious means close to dense search, which suits few natural queries. `BOLD` is for an index where most
+    documents have natural queries.
     """
 
     margins: Margins = field(default_factory=Margins)

@@ -1,10 +1,10 @@
-"""LexicalIndex: BM25 scores of all documents at once, which depend on the current documents only.
+"""LexicalIndex: BM25 scores of all documents at once, which depend only on the current documents.
 
     score(query, d) = sum over terms t of the query, with multiplicity, of
         ln(1 + (n - df_t + 1/2) / (df_t + 1/2)) * tf / (tf + k1 (1 - b + b |d| / mean |d|))
 
-n, df, tf and lengths are exact integers, and a document's terms are added up in the query's order, so the
-order in which documents came and went leaves no trace in any bit of a score.
+n, df, tf and lengths are exact integers, and a document's terms are summed in the query's order, so not one bit
+of a score depends on the order in which documents came and went.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
 from incdsi.lexical.words import term_key, tokenize
 from incdsi.progress import Progress
 
-# Raised whenever arrays or terms change meaning: what an older one wrote is then rebuilt from the texts.
+# Raised whenever arrays or terms change meaning; older arrays are then rebuilt from the texts.
 FORMAT = 1
 _DTYPES = {
     "format": np.int64,
@@ -59,10 +59,10 @@ class _Gathered:
 
 
 class LexicalIndex:
-    """BM25 over documents known by slots, small non-negative integers; slots are best not reused.
+    """BM25 over documents identified by slots: small non-negative integers, preferably not reused.
 
-    Any number of threads may call `scores` while one thread writes. A short lock rather than snapshots: a
-    reader holds it for microseconds, to take views of the postings it needs, and a writer while it edits a
+    Any number of threads may call `scores` while one thread writes. It uses a short lock rather than snapshots: a
+    reader holds it for microseconds, to take views of the postings it needs; a writer holds it while it edits a
     document's postings in place, which an immutable snapshot would have to copy.
     """
 
@@ -81,7 +81,7 @@ class LexicalIndex:
         return self._length(slot) >= 0
 
     def add_many(self, slots: Sequence[int], texts: Sequence[str], progress: Progress | None = None) -> None:
-        """Index all texts or, if a slot is taken or `progress` raises, none."""
+        """Index all texts; none if a slot is taken or `progress` raises."""
         self._require_free(slots, texts)
         bags: list[tuple[int, Bag]] = []
         for slot, text in zip(slots, texts, strict=True):
@@ -94,10 +94,10 @@ class LexicalIndex:
             self._append(bags)
 
     def remove_many(self, slots: Iterable[int]) -> None:
-        """Forget all documents under `slots` or, if one is unknown, none.
+        """Remove all documents in `slots`; none if one is unknown.
 
-        Those in the base cost one pass over its slots (a few ms at 100,000 documents), however many they
-        are: a second copy of the postings by document would be two thirds more memory for a rare need.
+        For those in the base this takes one pass over its slots (a few ms at 100,000 documents), however many there
+        are: a second copy of the postings, by document, would take two thirds more memory for a rare need.
         """
         wanted = {int(slot) for slot in slots}
         unknown = sorted(slot for slot in wanted if slot not in self)
@@ -115,7 +115,7 @@ class LexicalIndex:
             self._merge([])
 
     def scores(self, text: str, size: int) -> NDArray[np.float32]:
-        """BM25 of every slot below `size` for the query `text`: (size,), 0 where there is no document."""
+        """BM25 scores of all slots below `size` for the query `text`: (size,), 0 where there is no document."""
         if size < 0:
             raise InvalidInput(f"size must be at least 0, not {size}")
         occurrences = Counter(tokenize(text))
@@ -132,9 +132,9 @@ class LexicalIndex:
         return _summed(found, weights, norms, size)
 
     def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
-        """Everything as plain arrays, nothing of removed documents among them; merges first (a write).
+        """Everything as plain arrays, without removed documents; merges first (a write).
 
-        `order`, all slots in use and rising, renumbers them: order[i] becomes i.
+        `order`, all slots in use in rising order, renumbers them: order[i] becomes i.
         """
         self._merge([])
         used = np.flatnonzero(self._lengths >= 0)
@@ -160,9 +160,9 @@ class LexicalIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> LexicalIndex:
-        """The index `to_arrays` came from; postings are used where they lie, memory-mapped or not.
+        """The inverse of `to_arrays`; postings are used in place, memory-mapped or not.
 
-        Raises UnsupportedFormat or CorruptStore: build it anew from the texts then.
+        Raises UnsupportedFormat or CorruptStore: rebuild it from the texts then.
         """
         plain = _checked(arrays)
         k1, b = plain["parameters"].tolist()
@@ -174,7 +174,7 @@ class LexicalIndex:
     def _adopt(self, base: Postings, lengths: NDArray[np.int32]) -> None:
         self._base = base
         self._recent = Recent()
-        self._frequencies = np.diff(base.offsets)  # of living documents, by term of the base
+        self._frequencies = np.diff(base.offsets)  # of current documents, by term of the base
         self._removed_postings = 0
         self._lengths = lengths  # by slot
         self._documents = int(np.count_nonzero(lengths >= 0))
@@ -213,7 +213,7 @@ class LexicalIndex:
         return pending > max(_MERGE_LEAST, _MERGE_SHARE * len(self._base))
 
     def _merge(self, bags: Sequence[tuple[int, Bag]]) -> None:
-        # Built beside what readers use, outside the lock; they see the old state until `_adopt`.
+        # Built outside the lock; readers see the old state until `_adopt`.
         everything = [*self._recent.bags.items(), *bags]
         lengths = self._grown(bags).copy()
         gone = lengths == _REMOVED

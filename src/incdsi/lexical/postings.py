@@ -1,4 +1,4 @@
-"""Where terms occur: `Postings`, immutable arrays by term, and `Recent`, a small editable set before them."""
+"""Where terms occur: `Postings`, immutable arrays by term, and `Recent`, a small editable set in front of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incdsi.lexical.words import term_key, tokenize
 
 MAX_SLOT = 2**31 - 1
-_MAX_COUNT = 2**16 - 1  # counts above saturate: BM25 is flat long before
+_MAX_COUNT = 2**16 - 1  # higher counts saturate: BM25 is flat long before
 _NOTHING = array("q")
 _Number = TypeVar("_Number", np.uint64, np.uint16, np.int64)
 
@@ -61,7 +61,7 @@ class Postings:
         return len(self.slots)
 
     def find(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The place of each key among `terms`, -1 where it is not there."""
+        """The position of each key in `terms`; -1 if missing."""
         if not len(self.terms):
             return np.full(len(keys), -1, np.int64)
         places = np.searchsorted(self.terms, keys)
@@ -69,7 +69,7 @@ class Postings:
         return np.where(self.terms[places] == keys, places, -1)
 
     def terms_of(self, slots: Sequence[int]) -> NDArray[np.int64]:
-        """The place of the term of every posting of the given slots; one pass over all postings."""
+        """The term position of every posting of the given slots; one pass over all postings."""
         if len(slots) == 1:
             found = np.flatnonzero(self.slots == slots[0])
         else:
@@ -77,7 +77,7 @@ class Postings:
         return np.searchsorted(self.offsets, found, side="right") - 1
 
     def merged(self, bags: Sequence[tuple[int, Bag]], gone: NDArray[np.bool_]) -> Postings:
-        """These postings without the slots marked in `gone`, and with `bags`; linear in the postings."""
+        """These postings without the slots marked in `gone` and with `bags`; linear in the postings."""
         kept = self._without(gone) if gone.any() else self
         keys = _joined((bag.keys for _, bag in bags), np.uint64)
         counts = _joined((bag.counts for _, bag in bags), np.uint16)
@@ -102,7 +102,7 @@ class Postings:
         sizes = np.zeros(len(terms), np.int64)
         sizes[np.searchsorted(terms, self.terms)] += np.diff(self.offsets)
         sizes[np.searchsorted(terms, new_terms)] += new_sizes
-        # A new posting goes behind the old ones of its term, or between its neighbours when the term is new.
+        # A new posting goes after the old ones of its term, or between its neighbours if the term is new.
         places = self.offsets[np.searchsorted(self.terms, keys, side="right")]
         return Postings(
             terms=terms,

@@ -13,18 +13,18 @@ from hashlib import blake2b
 from typing import Literal
 
 # Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs and stretching. The voicing marks
-# of kana and the vowel signs of Indic scripts make other words and stay.
+# of kana and the vowel signs of Indic scripts distinguish words and stay.
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670]")
 # Scripts written without spaces, and Hangul, whose particles stick to words: Thai to Myanmar, Khmer, kana,
 # Han, Hangul.
 _UNSPACED = (
     "\u0e00-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# What may be a mark, and the character that Unicode's stream-safe format puts between long runs of them.
+# Possible marks, and the character that Unicode's stream-safe format puts between long runs of them.
 _MARKS = re.compile(r"[^\x00-\u02ff\w\s]{30}")
 _JOINER = "\u034f"
 _RUN = re.compile(f"([{_UNSPACED}]+)")
-# Vowel signs of Indic and South-East Asian scripts are no letters for `re`: their blocks are named.
+# `re` does not count vowel signs of Indic and South-East Asian scripts as letters, so their blocks are listed.
 _WORD = re.compile(r"[\w\u0900-\u0963\u0971-\u109f\u1780-\u17ff]+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
@@ -76,13 +76,13 @@ def stem(word: str) -> str:
 def term_key(term: str) -> int:
     """A 64-bit number for `term`, the same in every process.
 
-    Among a million terms two share a number with a chance of 3e-8, and would then count as one word.
+    Among a million terms, two share a number with probability 3e-8; they would then count as one word.
     """
     return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _normalize(form: Literal["NFC", "NFKD"], text: str) -> str:
-    """As unicodedata does, whose time is quadratic in a run of marks: here none is longer than 30."""
+    """Like unicodedata.normalize, which is quadratic in a run of marks, but with runs cut to 30."""
     if text.isascii():
         return text
     joined = _MARKS.sub(r"\g<0>" + _JOINER, text)

@@ -1,9 +1,9 @@
 """The exact solver: small problems on a working set, proved against all rows.
 
-At any vector only violated rows count. So: minimise over the queries alone, ask who is violated or
-near it, take those in, minimise again, until nobody outside is violated. Then the minimiser of the
-small problem is the minimiser of the whole one, and the small problem's duality gap is the proof.
-A pass is saved when the vector moved less than the radius in which no other row can be violated.
+At any vector only violated rows count. So: minimise over the queries alone, find the rows that are violated or
+nearly so, add them, minimise again, until no other row is violated. The minimiser of that small problem is then
+the minimiser of the whole one, and the small problem's duality gap is the proof. A pass over all rows can be
+skipped if the vector moved less than the radius within which no other row can be violated.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from incdsi.solver.newton import HingeProblem
 from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
 
-FIRST_LIMIT = 192  # rows asked for in the first pass: at a vector far from the last one, to find those that will count
-NEXT_LIMIT = 128  # in the second, which mostly proves; twice as many in each that follows
-AT_ONCE = 32  # rows taken in before minimising again: the worst, which mostly cure the others
-TOGETHER = 128  # newcomers that share passes: each holds the rows that were near it
-RING_BYTES = 64 << 20  # rows near violation that are held at a time
+FIRST_LIMIT = 192  # rows to find in the first pass, where the vector is still far from the final one
+NEXT_LIMIT = 128  # in the second, which usually only proves; doubled in each one after it
+AT_ONCE = 32  # rows to add before minimising again: the worst, which usually fix the others
+TOGETHER = 128  # newcomers that share passes: each one keeps the rows near it
+RING_BYTES = 64 << 20  # most memory for rows near violation
 NO_RIVAL = -1e30  # the score to beat when nothing is indexed
-TOLERANCE = 1e-3  # of a bound's size: what counts as met where no margin is known
+TOLERANCE = 1e-3  # relative to a bound: how closely it must be met when no margin is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,8 +35,8 @@ class Newcomer:
     """A document to place: `queries` (k, h), for each the best indexed score (`rivals`), and its anchor (h,).
 
     `owner` is the number that it, and what it preserves, is known by; `rival_owners` (k,) are those of the rivals.
-    `emphasis` (k,) says how many times as much as usual it counts that a query is lost; None: all as usual. The
-    queries `foremost` (k,) are preserved before all others.
+    `emphasis` (k,) multiplies the weight of losing each query; None means 1 for all. The queries `foremost` (k,) are
+    preserved before all others.
     """
 
     queries: NDArray[np.float64]
@@ -57,7 +57,7 @@ class Newcomer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placement:
-    """A newcomer among all others, those of its batch before it included.
+    """A newcomer placed among all others, including those before it in its batch.
 
     `vector` (h,) is what to store. By query (k,): the best score of another document and whose it is (-1: nobody's),
     its own score, and whether it is to be preserved from now on.
@@ -72,12 +72,12 @@ class Placement:
 
     @property
     def margin(self) -> float:
-        """The least lead over the best rival among its queries; infinite without query or rival."""
+        """The smallest lead over the best rival on any of its queries; infinite without a query or a rival."""
         return float(np.min((self.own_scores - self.rivals)[self.rivals > NO_RIVAL], initial=np.inf))
 
 
 def solve(problem: Problem, *, retrieve: float, anchor: float) -> Solution:
-    """The unique minimiser of the problem, with a proved bound on the distance to it.
+    """The unique minimiser of the problem, with a proven bound on the distance to it.
 
     >>> p = Problem(queries=[[1.0, 0.0]], floors=[2.0], rows=[[0.0, 1.0]], ceilings=[1.0], anchor=[0.0, 0.0])
     >>> solve(p, retrieve=0.5, anchor=1e-6).vector.round(3)
@@ -99,11 +99,11 @@ def solve_many(
     keep_lost: bool = False,
     most_preserved: int | None = None,
 ) -> list[Placement]:
-    """Place documents in order, each as if those before it were indexed already; passes are shared.
+    """Place documents in order, each as if those before it were already indexed; passes are shared.
 
     A floor is the best rival's score plus the retrieve margin. The queries a newcomer wins are preserve
-    rows for those after it, with its own score less the preserve margin as ceiling; `keep_lost` keeps
-    those it does not win as well (the paper does), `most_preserved` only the hardest of very many.
+    rows for those after it, with its own score minus the preserve margin as ceiling. `keep_lost` also keeps
+    those it does not win, as the paper does; `most_preserved` keeps only the hardest of many.
     """
     placed = _Placed(newcomers, len(preserve), margins, keep_lost, most_preserved)
     for start in range(0, len(newcomers), TOGETHER):
@@ -126,9 +126,9 @@ def to_preserve(
     *,
     keep_lost: bool = False,
 ) -> NDArray[np.bool_]:
-    """Which of a document's queries (k,) become preserve rows: those it wins, where a tie is no win.
+    """Which of a document's queries (k,) become preserve rows: those it wins; a tie is not a win.
 
-    Of more than `most` only the hardest; those `foremost` always.
+    If there are more than `most`, only the hardest; those `foremost` always.
     """
     kept = np.ones(len(scores), dtype=bool) if keep_lost else scores > rivals
     if most is None or np.count_nonzero(kept) <= most:
@@ -142,7 +142,7 @@ def to_preserve(
 
 
 def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
-    """Minimise each search over all preserve rows; those not proved yet share each pass."""
+    """Minimise each search over all preserve rows; searches not proved yet share passes."""
     while pending := [search for search in searches if not search.settled]:
         limit = max(search.limit for search in pending)
         room = max(RING_BYTES // (4 * limit * len(pending[0].vector)), 1)
@@ -196,7 +196,7 @@ class _Placed:
     def append(
         self, newcomer: Newcomer, solution: Solution, rivals: NDArray[np.float64], owners: NDArray[np.int64]
     ) -> None:
-        stored = solution.vector.astype(np.float32)  # as those after it will find it
+        stored = solution.vector.astype(np.float32)  # as later documents will see it
         vector = stored.astype(np.float64)
         scores = newcomer.queries @ vector
         kept = to_preserve(scores, rivals, self._most, newcomer.foremost, keep_lost=self._keep_lost)
@@ -226,10 +226,10 @@ class _Placed:
 
 
 class _Search:
-    """One document's constraints in three rings, its current minimiser, and how far that one is proved.
+    """One document's constraints in three rings, its current minimiser, and how far it is proved.
 
-    Outermost all rows; inside them those seen near violation; inside those the rows that were violated
-    once, which make up the small problem. An outer ring is looked at only when the inner one is minimised.
+    The outer ring is all rows; within it, those seen near violation; within those, the rows that were ever
+    violated, which form the small problem. A ring is only looked at once the one inside it is minimised.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class _Search:
 
     @property
     def settled(self) -> bool:
-        """Whether no row that was never seen near can be violated at the vector."""
+        """Whether no row outside those seen near can be violated at the vector."""
         return bool(np.linalg.norm(self.vector - self._centre) <= self._radius)
 
     @property
@@ -265,14 +265,14 @@ class _Search:
         return max(NEXT_LIMIT << (self._passes - 1), 2 * len(self._taken))
 
     def look(self, near: Nearest) -> None:
-        """Minimise over the rows a pass over all of them found nearest; it proves all that earlier ones did."""
+        """Minimise over the rows that a pass found nearest; its proof replaces those of earlier passes."""
         self._passes += 1
         self._centre, self._radius = self.vector, near.radius
         self._ring = Ring(near, self._taken)
         self.minimise_among_near()
 
     def take_in(self, violated: Nearest) -> bool:
-        """Minimise over these violated rows too; False if they all were in the small problem."""
+        """Minimise over these violated rows too; False if all of them already were in the small problem."""
         new = np.flatnonzero(~np.isin(violated.indices, self._taken))
         if len(new) == 0:
             return False
@@ -294,7 +294,7 @@ class _Search:
         self._minimise(self.vector)
 
     def raise_floors(self, floors: NDArray[np.float64]) -> None:
-        """Put the floors where they are now and minimise again if that is elsewhere."""
+        """Update the floors, and minimise again if they changed."""
         if not np.array_equal(-floors, self._small.bounds[: self._count]):
             self._small.bounds[: self._count] = -floors
             self._minimise(self.vector)

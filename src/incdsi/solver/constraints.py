@@ -1,4 +1,4 @@
-"""Preserve rows given as one array, and which of the rows seen near are violated."""
+"""Preserve rows in one array, and the ring of rows seen near violation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from incdsi.solver.problem import Array
 
 
 class DenseRows:
-    """Preserve rows given as one array: a pass is one product in the array's own precision."""
+    """Preserve rows in one array: a pass is one product, in the array's own precision."""
 
     def __init__(self, rows: Array, ceilings: Array) -> None:
         self._rows = rows
@@ -34,7 +34,7 @@ class DenseRows:
         return self._pick(np.sort(order[:limit]), float(slack[order[limit]]) - doubt)
 
     def _slack(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far v may move before each row is violated; a zero row is violated for good or never."""
+        """How far v can move before each row is violated; a zero row is always violated or never."""
         scores = self._rows @ vector.astype(self._rows.dtype)
         with np.errstate(divide="ignore", invalid="ignore"):
             slack = (self._ceilings - scores) / self._lengths
@@ -52,7 +52,7 @@ class DenseRows:
 
 
 class Ring:
-    """Rows seen near violation, kept in their own precision; each is given out once."""
+    """Rows seen near violation, in their own precision; each is handed out once."""
 
     def __init__(self, near: Nearest, taken: Sequence[int] = ()) -> None:
         self._near = near
@@ -63,7 +63,7 @@ class Ring:
         self._ceilings[np.isin(near.indices, taken)] = np.inf
 
     def worst(self, vector: NDArray[np.float64], most: int) -> Nearest:
-        """Those most violated at the vector, those too near to tell included."""
+        """The rows most violated at the vector, including those too close to call."""
         near = self._near
         scores = near.rows @ vector.astype(near.rows.dtype)
         over = scores + self._doubts * np.linalg.norm(vector) - self._ceilings

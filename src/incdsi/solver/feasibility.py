@@ -1,4 +1,4 @@
-"""When a document cannot win: proof that no vector does it, and what to try.
+"""When a document cannot win: proof that no vector can, and what to try.
 
 The hard constraints, without margins, are q_i.v >= f_i and z_j.v <= u_j. For multipliers a, b >= 0
 every vector that meets them has (sum a_i q_i - sum b_j z_j).v >= sum a_i f_i - sum b_j u_j, so it is at
@@ -19,7 +19,7 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status
 
 SOFTER = (1e-2, 1e-4)  # of the anchor's weight, tried in this order
-TIED = 1e-6  # of the scores: shortfalls this near are equal but for rounding and the pull of a weak anchor
+TIED = 1e-6  # relative to the scores: shortfalls this close differ only by rounding and the pull of a weak anchor
 OUT_OF_REACH = 1e3  # times the length of the best compromise
 
 
@@ -33,7 +33,7 @@ class Certificate:
     radius: float
 
     def holds_for(self, problem: Problem) -> bool:
-        """Check the proof against the problem, whoever made it."""
+        """Check the proof against the problem, wherever it comes from."""
         hard = _without_margins(problem)
         combination, gap = _combine(hard, self.query_multipliers, self.row_indices, self.row_multipliers)
         signs = (self.query_multipliers >= 0).all() and (self.row_multipliers >= 0).all()
@@ -66,7 +66,7 @@ def certify(problem: Problem) -> Certificate | None:
         query_multipliers=query_multipliers,
         row_indices=rows,
         row_multipliers=amounts,
-        # When the combination vanishes to rounding, so does every hope: any finite length is refuted.
+        # If the combination is zero up to rounding, no finite length will do.
         radius=min(radius, 1e12 * max(1.0, float(np.linalg.norm(solution.vector)))),
     )
 
@@ -74,10 +74,10 @@ def certify(problem: Problem) -> Certificate | None:
 def insist(
     build: Callable[[NDArray[np.intp]], Problem], queries: Array, *, retrieve: float, anchor: float
 ) -> Insistence:
-    """Solve, and when the document does not win, try what the paper advises, in its order.
+    """Solve and, if the document does not win, try what the paper advises, in that order.
 
-    Another start cannot help an exact solver: the minimiser is unique. So: a softer anchor, then without
-    its worst query, then without the next. `build` makes the problem for the queries kept (indices into
+    A different start cannot help an exact solver: the minimiser is unique. So: a softer anchor, then without
+    the worst query, then without the next. `build` makes the problem for the queries kept (indices into
     `queries`, (k, h)). When nothing wins, the first solution comes back; its status is INFEASIBLE if that is proved.
     """
     kept = np.arange(len(queries))
@@ -98,7 +98,7 @@ def insist(
 
 
 def _worst_query(problem: Problem, queries: Array, solution: Solution) -> int:
-    """The query furthest below its floor, the first of equals; where they share one floor, the lowest scored."""
+    """The query furthest below its floor, the first of equals; if they share one floor, the lowest-scoring."""
     scores = queries @ solution.vector
     shortfall = problem.floors - scores if len(problem.floors) == len(queries) else -scores
     nearly = TIED * max(float(np.abs(problem.floors).max()), float(np.abs(scores).max()))

@@ -1,10 +1,10 @@
-"""The sure way to the minimiser of a squared-hinge problem: a primal-dual interior-point method.
+"""The reliable way to minimise a squared-hinge problem: a primal-dual interior-point method.
 
     minimise  sum_i w_i s_i^2 + lambda2 ||x||^2   subject to  a_i.x + e_i - s_i + t_i = 0  and  t_i >= 0
 
 Here x = v - p is the shift from the anchor and e_i = a_i.p - b_i the excess there; the multipliers are
-y_i = 2 w_i s_i >= 0. Every row counts in every step, by a weight that its multiplier and its slack t_i decide,
-so steps stay long where guesses at the active rows do not: 10 to 50 of them, each a least-squares problem.
+y_i = 2 w_i s_i >= 0. Every row counts in every step, with a weight that depends on its multiplier and its slack t_i,
+so steps stay long where guessing the active rows stalls: 10 to 50 steps, each a least-squares problem.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 STEPS = 200
-STIFF = 1e-12  # of the largest weight: an anchor too weak for normal equations, which square the condition number
-PATIENCE = 10  # steps without a smaller gap: float64 has no more to give
-ENOUGH = 1e-14  # of the objective: a gap that small is closed
+STIFF = 1e-12  # relative to the largest weight: below it, normal equations, which square the condition number, fail
+PATIENCE = 10  # steps without a smaller gap: the limit of float64
+ENOUGH = 1e-14  # relative to the objective: a gap this small is closed
 INSIDE = 0.995  # of the way to the boundary
 FIRST_SLACK = 0.1  # of the largest excess
 
@@ -32,7 +32,7 @@ def interior_point(rows: Matrix, excess: Vector, weights: Vector, pull: float) -
     size = np.max(excess[live] / lengths, initial=0.0)
     if size == 0.0:
         return np.zeros(rows.shape[1]), multipliers
-    # Numbers of order one: rows of length one, the largest excess one, the largest weight one.
+    # Scaled to order one: rows of length one, largest excess one, largest weight one.
     stiffness = weights[live] * lengths**2
     most = stiffness.max()
     basis, corner = np.linalg.qr((rows[live] / lengths[:, None]).T)  # the shift is a combination of rows
@@ -47,11 +47,11 @@ class _Interior:
         self._rows, self._excess, self._weights, self._pull = rows, excess, weights, pull
         self._shift = np.zeros(rows.shape[1])
         self._slack = np.maximum(-excess, 0.0) + FIRST_SLACK
-        # Rows far from violation begin with a multiplier as small as their slack is large.
+        # Rows far from violation start with a small multiplier, in inverse proportion to their slack.
         self._multipliers = 2 * weights * (np.maximum(excess, 0.0) + FIRST_SLACK**2 / self._slack)
 
     def minimise(self) -> tuple[Vector, Vector]:
-        """Steps until the gap is closed, or no longer shrinks; the best pair seen."""
+        """Step until the gap is closed or stops shrinking; the best pair seen."""
         best, smallest, since = (self._shift, self._multipliers), np.inf, 0
         for _ in range(STEPS):
             gap, objective = self._gap()
@@ -74,7 +74,7 @@ class _Interior:
         return duality_gap(excess, self._multipliers, self._weights, residual, self._pull), float(objective)
 
     def _step(self) -> None:
-        """Mehrotra's: look how far the plain Newton step gets, then aim at the centre accordingly."""
+        """Mehrotra's step: see how far plain Newton gets, then aim for the centre accordingly."""
         rows, y, t = self._rows, self._multipliers, self._slack
         unbalanced = 2 * self._pull * self._shift + y @ rows
         unmet = rows @ self._shift + self._excess - y / (2 * self._weights) + t
@@ -102,7 +102,7 @@ class _Interior:
 
 
 def duality_gap(excess: Vector, multipliers: Vector, weights: Vector, residual: Vector, pull: float) -> float:
-    """The objective less the dual one at multipliers y >= 0: at least as much as the objective can still fall.
+    """The objective minus the dual objective at multipliers y >= 0: a bound on how far the objective can still fall.
 
     No term is negative, so rounding cannot hide it: lambda2 ||residual||^2 + sum w (hinge - y/2w)^2
     + sum y (hinge - excess), where the residual is v - p + A'y / (2 lambda2).
@@ -113,6 +113,6 @@ def duality_gap(excess: Vector, multipliers: Vector, weights: Vector, residual: 
 
 
 def _reach(values: Vector, change: Vector) -> float:
-    """How much of the change, at most all of it, keeps every value from falling below zero."""
+    """The largest fraction of the change that keeps every value from falling below zero."""
     falling = change < 0
     return float(np.min(values[falling] / -change[falling], initial=1.0))

@@ -1,9 +1,9 @@
-"""Exact minimisation of a small squared-hinge problem: Newton on the active rows, and a surer way where that fails.
+"""Exact minimisation of a small squared-hinge problem: Newton on the active rows, with a fallback where that fails.
 
     minimise  sum_i w_i max(0, a_i.v - b_i)^2 + lambda2 ||v - p||^2
 
-The function is piecewise quadratic and strongly convex: with the right active rows one linear solve gives the
-minimiser, and an exact line search between guesses makes finding them finite. What was found is judged by its
+The function is piecewise quadratic and strongly convex: given the right active rows, one linear solve yields the
+minimiser, and an exact line search between guesses finds them in finitely many steps. The result is judged by its
 duality gap, never by how the search ended. Rows are (m, h), everything is float64.
 """
 
@@ -18,17 +18,17 @@ from incdsi.solver.interior import Matrix, Vector, duality_gap, interior_point
 
 Mask = NDArray[np.bool_]
 
-STEPS = 20  # of Newton's; where they do not arrive, hundreds may not
-CLOSED = 1e-12  # of the objective: a gap that Newton's minimiser has to come below
-PROVED = 1e-9  # of the objective: a gap that is told as the optimum
-FEW = 32  # rows whose inner products are computed rather than looked up
-MOST_PRODUCTS = 2048  # rows between which all inner products are kept
+STEPS = 20  # Newton steps; if these do not converge, hundreds may not
+CLOSED = 1e-12  # relative to the objective: the gap Newton's minimiser must reach
+PROVED = 1e-9  # relative to the objective: the gap that counts as optimal
+FEW = 32  # rows for which computing inner products beats looking them up
+MOST_PRODUCTS = 2048  # rows up to which all inner products are kept
 EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimiser:
-    """A vector, and multipliers that prove that the objective at it is at most `gap` above the minimum."""
+    """A vector, and multipliers that prove its objective to be at most `gap` above the minimum."""
 
     vector: Vector
     multipliers: Vector
@@ -37,7 +37,7 @@ class Minimiser:
 
 
 class HingeProblem:
-    """A small problem whose rows may grow between two minimisations."""
+    """A small problem that can gain rows between minimisations."""
 
     def __init__(self, rows: Matrix, bounds: Vector, weights: Vector, anchor: Vector, anchor_weight: float) -> None:
         self.rows = rows
@@ -50,7 +50,7 @@ class HingeProblem:
         self._known = 0
 
     def extend(self, rows: Matrix, bounds: Vector, weight: float) -> None:
-        """Add rows, all of one weight; what is known of the others is kept."""
+        """Add rows of one weight; what is known about the others is kept."""
         self.rows = np.concatenate([self.rows, rows])
         self.bounds = np.concatenate([self.bounds, bounds])
         self.weights = np.concatenate([self.weights, np.full(len(rows), weight)])
@@ -62,7 +62,7 @@ class HingeProblem:
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # what overflows proves nothing
     def minimise(self, start: Vector) -> Minimiser:
-        """The minimiser: Newton's from `start` if its gap is closed, else the interior point's if that is better."""
+        """The minimiser: Newton's from `start` if its gap closes, else the interior point's if that is better."""
         quick = self._judged(*self._descend(start))
         if self.proves(quick, CLOSED):
             return quick
@@ -75,7 +75,7 @@ class HingeProblem:
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
     def proves(self, found: Minimiser, share: float = PROVED) -> bool:
-        """Whether the gap is at most this share of the objective, or what rounding the data does to the objective."""
+        """Whether the gap is at most this fraction of the objective, or what rounding the data does to it."""
         return found.gap <= share * found.objective or found.gap <= self._grain(found)
 
     @np.errstate(over="ignore", divide="ignore", invalid="ignore")
@@ -98,7 +98,7 @@ class HingeProblem:
         return Minimiser(vector, multipliers, objective, gap if np.isfinite(gap) else np.inf)
 
     def _grain(self, found: Minimiser) -> float:
-        """What the objective can be at the anchor when every row that counts is met there but for rounding."""
+        """How large the objective can be at the anchor when every row is met there, up to rounding."""
         counting = np.flatnonzero(self.excess(found.vector) + found.multipliers / (2 * self.weights) > 0)
         lengths = np.linalg.norm(self.rows[counting], axis=1)
         anchor = np.linalg.norm(self.anchor)
@@ -106,7 +106,7 @@ class HingeProblem:
         return float(len(self.anchor) * EPS**2 * (self.weights[counting] @ sizes**2 + self.anchor_weight * anchor**2))
 
     def _rounding(self, found: Minimiser) -> float:
-        """By how much the gap may be larger than computed."""
+        """How much larger the gap can be than computed."""
         v, y, w, pull = found.vector, found.multipliers, self.weights, self.anchor_weight
         excess, lengths = self.excess(v), np.linalg.norm(self.rows, axis=1)
         # What rounding does to an excess and to the residual.
@@ -131,7 +131,7 @@ class HingeProblem:
         return float((np.linalg.norm(half_gradient) + rounding) / self.anchor_weight)
 
     def _descend(self, start: Vector) -> tuple[Vector, Vector, Vector]:
-        """Newton steps with exact line search: the vector, the multipliers and the excess that they end with."""
+        """Newton steps with exact line search: the final vector, multipliers and excess."""
         v = start
         excess = self.excess(v)
         before: Mask | None = None
@@ -151,7 +151,7 @@ class HingeProblem:
         return v, 2 * self.weights * np.maximum(excess, 0.0), excess
 
     def _minimiser_with(self, active: Mask) -> tuple[Vector, Vector]:
-        """Minimiser of the quadratic in which exactly the active rows count, and its multipliers but those below 0."""
+        """Minimiser of the quadratic in which exactly the active rows count, and its multipliers, at least 0."""
         chosen = np.flatnonzero(active)
         multipliers = np.zeros(len(active))
         if len(chosen) == 0:
@@ -168,7 +168,7 @@ class HingeProblem:
         return self.anchor - solved @ self.rows[chosen], 2 * self.anchor_weight * solved
 
     def _products(self, chosen: NDArray[np.intp]) -> Matrix:
-        """Inner products of the chosen rows; where they cost more than looking them up, each is computed once."""
+        """Inner products of the chosen rows; where a lookup is cheaper, each is computed once and kept."""
         if len(chosen) <= FEW or len(self.rows) > MOST_PRODUCTS:
             rows = self.rows[chosen]
             return np.asarray(rows @ rows.T)
@@ -223,7 +223,7 @@ class HingeProblem:
 
 
 def _solve_refined(system: Matrix, right: Vector) -> Vector:
-    """Solve a positive definite system, with a second step when the first left a residual."""
+    """Solve a positive definite system, refining once if the first solve left a residual."""
     solution = np.linalg.solve(system, right)
     residual = right - system @ solution
     if np.abs(residual).max() > 1e-13 * np.abs(right).max():

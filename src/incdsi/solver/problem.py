@@ -1,4 +1,4 @@
-"""The problem solved for one document's vector: arrays in, checked when made."""
+"""The problem solved for one document's vector: arrays, validated on construction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from incdsi.hyperparameters import Margins
 
 Array = NDArray[np.floating[Any]]
 
-LARGEST = 1e50  # number in an array: the square of a product of two is still a float64
+LARGEST = 1e50  # for an entry: the square of a product of two still fits into float64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,9 +33,9 @@ class Problem:
         (lambda1/k) sum_i max(0, floor_i - q_i.v)^2
         + (1 - lambda1) sum_j max(0, z_j.v - ceiling_j)^2  +  lambda2 ||v - anchor||^2
 
-    `margins` tells how much of the floors and ceilings is margin: a query is won above floor - margin,
-    a row stolen above ceiling + margin. It judges a solution and does not change it; without it a
-    constraint counts as met to a thousandth of its bound.
+    `margins` says how much of the floors and ceilings is margin: a query is won above floor - margin,
+    a row stolen above ceiling + margin. It affects the status of a solution, not the solution; without it a
+    constraint counts as met within a thousandth of its bound.
     """
 
     queries: Array
@@ -93,7 +93,7 @@ def as_floats(
     length: int | None = None,
     of: str = "",
 ) -> Array:
-    """The value as a finite float array of that shape, or one sentence saying what is wrong with it."""
+    """The value as a finite float array of that shape; raises InvalidProblem otherwise."""
     try:
         array = np.asarray(value)
         if array.dtype not in (np.float32, np.float64):
@@ -116,6 +116,6 @@ def as_floats(
 
 
 def _all_finite(array: Array) -> bool:
-    # A finite sum proves it in one quick pass; an infinite one may be overflow, so look closer.
+    # A finite sum proves it in one quick pass; an infinite sum may just be overflow, so check each entry.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(array.sum()) or np.isfinite(array).all())

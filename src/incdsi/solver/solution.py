@@ -55,11 +55,11 @@ class Violations:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Solution:
-    """A document vector with what is proved about it.
+    """A document vector and what is proved about it.
 
-    `vector` (h,) float64; `objective` at it over all rows; `bound`: ||vector - minimiser|| is at most
-    this, and it is always finite; `lost` queries and `stolen` rows are those below their floor or above their ceiling;
-    `passes` counts looks at all the rows, `working` the rows the small problem held.
+    `vector` (h,) float64; `objective` at it over all rows; `bound` on ||vector - minimiser||, always finite; `lost`
+    queries are below their floor, `stolen` rows above their ceiling; `passes` counts passes over all rows, `working`
+    the rows in the small problem.
     """
 
     vector: NDArray[np.float64]
