@@ -18,6 +18,7 @@ from incdsi.engine.local import LocalEngine, models
 from incdsi.errors import ModelNotFound
 from incdsi.index import Index
 from incdsi.store import Store
+from incdsi.text.encoders import as_encoder
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the models are exported with torch")
 
@@ -164,10 +165,10 @@ def test_a_model_to_adapt_is_loaded_with_torch_and_any_other_without(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INCDSI_MODELS", str(tmp_path))
-    plain, able = models.as_encoder(tiny_bert), models.as_encoder(str(tiny_bert), trainable=True)
+    plain, able = as_encoder(tiny_bert), as_encoder(str(tiny_bert), trainable=True)
     assert (type(plain).__name__, type(able).__name__) == ("OnnxEncoder", "TorchEncoder")
     assert plain.fingerprint == able.fingerprint
-    assert models.as_encoder(plain, trainable=True) is plain
+    assert as_encoder(plain, trainable=True) is plain
 
 
 def test_indexes_share_the_bytes_of_a_model_in_the_cache_and_keep_them_when_it_is_emptied(

@@ -19,7 +19,7 @@ from incdsi.documents import Document
 from incdsi.engine.settings import Settings
 from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
-from incdsi.progress import Stopwatch
+from incdsi.progress import Progress, Stopwatch
 from incdsi.records import JSON, Answer, Record
 from incdsi.rows.scores import Spread
 from incdsi.text.encoders import Encoder
@@ -201,7 +201,21 @@ class Engine(Protocol):
         """The encoder those settings mean: the caller's if it is that one, else the one that was kept."""
         ...
 
+    def verify(self) -> list[str]:
+        """Read every byte; what is wrong with it, one sentence each, or nothing."""
+        ...
+
+    def backup(self, target: Path | str, progress: Progress | None) -> None:
+        """Copy the documents of one moment to a new folder, while reading and writing go on."""
+        ...
+
+    def close(self) -> None: ...
+
     # Changing
+
+    def compact(self) -> None:
+        """Leave no byte of what was deleted."""
+        ...
 
     @property
     def mutex(self) -> AbstractContextManager[object]:

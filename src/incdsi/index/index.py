@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
-from incdsi.documents import Addition, Document, Hit
-from incdsi.engine.local import LocalEngine, models
-from incdsi.engine.settings import Method, Settings
+from incdsi.documents import Addition, Document
+from incdsi.engine.settings import Method
 from incdsi.errors import InvalidInput
 from incdsi.filters import Where
-from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index.draft import asked_of, require_new, require_query, require_sound, taught_among
-from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
-from incdsi.index.info import info_of
-from incdsi.index.receipts import Receipts
-from incdsi.index.session import Session
-from incdsi.index.stage_one import Training, check_training, stage_one, taken_over
-from incdsi.index.tuning import Tuner, last_tuning
-from incdsi.index.writer import Writer
-from incdsi.info import Info, Tuning
-from incdsi.progress import Progress, Stopwatch
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.draft import require_new, require_query, require_sound, taught_among
+from incdsi.index.making import create, open_engine, open_remote
+from incdsi.index.stage_one import Training, stage_one, taken_over
+from incdsi.index.upkeep import Upkeep
+from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
-from incdsi.text.encoders import Encoder
-from incdsi.text.generators import Generator, described
+from incdsi.text.encoders import Encoder, as_encoder
+from incdsi.text.generators import Generator
 
 
-class Index:
+class Index(Upkeep):
     """A search index that learns, in a folder; made by `create`, `build` and `open`.
 
     Any number of threads may search while one writes, and any number of processes may search while one
@@ -42,14 +31,6 @@ class Index:
     ...     index.add(Document(id="boots-18", text="Waterproof boots."), queries=["dry feet"])
     ...     index.search("boots for a river")[0].document_id
     """
-
-    def __init__(
-        self, engine: LocalEngine, encoder: Encoder | str | Path | None = None, generator: Generator | None = None
-    ) -> None:
-        self._engine = engine
-        self._session = Session(engine, encoder)
-        self._writer = Writer(self._session, generator)
-        self._tuner = Tuner(self._session)
 
     # Making and opening
 
@@ -65,16 +46,8 @@ class Index:
         tuning: bool = True,
     ) -> Self:
         """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2."""
-        chosen = models.as_encoder(encoder)
-        settings = Settings(
-            fingerprint=chosen.fingerprint,
-            dimension=chosen.dimension,
-            model=models.folder_name(chosen),
-            method=method,
-            hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
-            tuning=tuning and method == "general",
-        )
-        LocalEngine.create(path, settings, chosen, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
+        chosen = as_encoder(encoder)
+        create(path, chosen, generator, method, hyperparameters, tuning)
         return cls.open(Path(path), chosen, generator=generator)
 
     @classmethod
@@ -94,15 +67,10 @@ class Index:
         "none" solves for the documents one after another, "frozen" trains their vectors together, "finetune"
         adapts the encoder (which must be a torch one) and then solves under it.
         """
-        check_training(train)
         batch, asked = list(documents), dict(queries or {})
         require_new(batch, asked, ())
-        chosen, model = models.as_encoder(encoder, trainable=train == "finetune"), None
-        if train != "none":
-            asking = generator or DEFAULT_GENERATOR
-            model = stage_one(batch, asked, encoder=chosen, generator=asking, mode=train, progress=progress)
-            chosen = model.encoder
-        index = cls.create(path, chosen, generator=generator)
+        model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
+        index = cls.create(path, encoder if model is None else model.encoder, generator=generator)
         try:
             if model is not None and train == "frozen":
                 with index._engine.changing(None):
@@ -149,113 +117,13 @@ class Index:
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
         if isinstance(path, str) and path.startswith(("http://", "https://")):
-            return _remote(path, key, encoder, generator)
-        engine = LocalEngine.open(path)
+            return open_remote(path, key, encoder, generator)
+        engine = open_engine(path)
         try:
             return cls(engine, encoder, generator)
         except BaseException:
             engine.close()
             raise
-
-    def close(self) -> None:
-        """Let go of files and lock; a writer that changed much leaves a base for quick opening.
-
-        In a forked child nothing happens: they are the parent's.
-        """
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    # Reading
-
-    def __len__(self) -> int:
-        return len(self._engine.view())
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._engine
-
-    @property
-    def version(self) -> int:
-        """Counts every change; give it as `if_version` to refuse a lost update."""
-        return self._engine.version
-
-    def get(self, id: str) -> Document:
-        """The document with that id; UnknownDocument when it is not there."""
-        return self._engine.get(id).document
-
-    def queries(self, id: str) -> list[str]:
-        """What people asked for that document; those that were taught are `Taught`."""
-        return asked_of(self._engine.get(id))
-
-    def titles(self, ids: Sequence[str], longest: int) -> dict[str, str]:
-        """The titles of those documents that are there, at most so many characters of each, without reading more."""
-        return self._engine.titles(ids, longest)
-
-    def documents(self) -> Iterator[Document]:
-        """All documents, as of now, in the order they were added."""
-        for document, _ in self.with_queries():
-            yield document
-
-    def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
-        """The same, each with what people asked for it then."""
-        for record in self._engine.records():
-            yield record.document, asked_of(record)
-
-    def search(
-        self,
-        text: str,
-        k: int = 10,
-        where: Where | None = None,
-        mode: str = "fused",
-        *,
-        watch: Stopwatch | None = None,
-        most_bytes: int | None = None,
-    ) -> list[Hit]:
-        """The k best documents for a text; `where` filters on metadata before they are chosen.
-
-        By words alone (mode "lexical", or a lexical weight of 1) only documents that share a word with it are found.
-
-        `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
-        """
-        return self._session.current().search(text, k, where, mode, watch or Stopwatch(), most_bytes)
-
-    def search_many(
-        self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
-    ) -> list[list[Hit]]:
-        """The k best documents for each text."""
-        return [self.search(text, k, where, mode) for text in texts]
-
-    def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
-        """All ids and their document vectors, (n, h), as of now."""
-        return self._engine.vectors()
-
-    def info(self) -> Info:
-        """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
-        return info_of(self._engine, self.last_tuning)
-
-    @property
-    def last_tuning(self) -> Tuning | None:
-        """What the index chose when it last tuned itself, and what that changed; None before the first time."""
-        return last_tuning(self._engine)
-
-    @property
-    def receipts(self) -> Receipts:
-        """Answers stored with changes, for a server whose clients may ask twice."""
-        return Receipts(self._session, self._writer)
-
-    def verify(self) -> list[str]:
-        """Read every byte; what is wrong with it, one sentence each, or nothing."""
-        return self._engine.verify()
-
-    def backup(self, target: Path | str, progress: Progress | None = None) -> None:
-        """Copy the index as it is at one moment to a new folder, while reading and writing go on."""
-        self._engine.backup(target, progress=progress)
 
     # Writing
 
@@ -342,48 +210,5 @@ class Index:
         if (id is None) == (where is None):
             raise InvalidInput("delete takes either an id or a filter")
         with self._engine.changing(if_version):
-            ids = self._writer.matching(where) if where is not None else _listed(id)
+            ids = self._writer.matching(where) if where is not None else [id] if isinstance(id, str) else id or ()
             return self._writer.delete(ids, resolve=resolve, progress=progress)
-
-    def resolve(self, progress: Progress | None = None) -> int:
-        """Place again whatever was placed beside a document deleted since; how many. Each is kept as it is placed."""
-        with self._engine.changing(None):
-            return self._writer.resolve(progress)
-
-    def tune(self, progress: Progress | None = None) -> Tuning:
-        """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
-        with self._engine.changing(None):
-            return self._tuner.tune(progress)
-
-    def set_tuning(self, on: bool) -> None:
-        """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
-        with self._engine.changing(None):
-            if on and self._session.settings.method == "paper":
-                raise InvalidInput("expected an index of the general form to tune itself, found one of the paper's")
-            if on != self._session.settings.tuning:
-                self._session.save(replace(self._session.settings, tuning=on))
-
-    def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
-        """Embed and place everything anew under another encoder, then swap it in at once; searches go on.
-
-        The old one's files go when nobody reads by it any more: now, or when the index is next changed.
-        """
-        with self._engine.changing(None):
-            self._session.adopt(encoder, progress)
-
-    def compact(self) -> None:
-        """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
-        with self._engine.changing(None):
-            self._engine.compact()
-
-
-def _remote(url: str, key: str | None, *given: object) -> SearchIndex:
-    from incdsi.client import RemoteIndex
-
-    if any(one is not None for one in given):
-        raise InvalidInput("a server uses its own encoder and generator; drop the argument")
-    return RemoteIndex(url, key=key)
-
-
-def _listed(id: str | Iterable[str] | None) -> list[str]:
-    return [id] if isinstance(id, str) else list(dict.fromkeys(id or ()))

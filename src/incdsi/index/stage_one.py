@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
+from incdsi.index.generator import DEFAULT_GENERATOR
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.progress import Progress
 from incdsi.records import Record, StoredQuery
 from incdsi.rows import LocalRows
 from incdsi.rows.products import exact
 from incdsi.solver.active_set import to_preserve
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator, generate_all
 
 if TYPE_CHECKING:
@@ -25,27 +27,29 @@ if TYPE_CHECKING:
 Training = Literal["none", "frozen", "finetune"]
 
 
-def check_training(train: str) -> None:
-    """Refuse a way of training that does not exist."""
-    if train not in get_args(Training):
-        raise InvalidInput(f"train must be one of {', '.join(get_args(Training))}, not {train!r}")
-
-
 def stage_one(
     documents: Sequence[Document],
     queries: Mapping[str, Sequence[str]],
     *,
-    encoder: Encoder,
-    generator: Generator,
-    mode: Literal["frozen", "finetune"],
+    encoder: Encoder | str | Path | None,
+    generator: Generator | None,
+    mode: Training,
     progress: Progress | None,
-) -> TrainedModel:
-    """Train a model on these documents, with their queries and generated ones."""
+) -> TrainedModel | None:
+    """Train a model on these documents, with their queries and generated ones; None where there is nothing to train."""
+    if mode not in get_args(Training):
+        raise InvalidInput(f"train must be one of {', '.join(get_args(Training))}, not {mode!r}")
+    if mode == "none":
+        return None
     from incdsi.training.stage1 import train  # here, so that adding and searching never import torch
 
-    together = {id: [*queries.get(id, ()), *made] for id, made in generate_all(documents, generator).items()}
+    together = {
+        id: [*queries.get(id, ()), *made]
+        for id, made in generate_all(documents, generator or DEFAULT_GENERATOR).items()
+    }
     natural = {text for texts in queries.values() for text in texts}
-    return train(documents, together, encoder=encoder, mode=mode, adapt_to=natural or None, progress=progress)
+    chosen = as_encoder(encoder, trainable=mode == "finetune")
+    return train(documents, together, encoder=chosen, mode=mode, adapt_to=natural or None, progress=progress)
 
 
 def taken_over(

@@ -52,6 +52,14 @@ class Tuner:
         session.swap(new)
         return outcome
 
+    def switch(self, on: bool) -> None:
+        """Tune, and hold queries out for it, from now on or no more."""
+        settings = self._session.settings
+        if on and settings.method == "paper":
+            raise InvalidInput("an index of the paper's form does not tune itself; make one of the general form")
+        if on != settings.tuning:
+            self._session.save(replace(settings, tuning=on))
+
     def tune_if_due(self, progress: Progress | None) -> None:
         """Tune when enough is held out.
 

@@ -102,8 +102,9 @@ class Writer:
         self._session.count_held_out()
         return additions
 
-    def delete(self, ids: Sequence[str], *, resolve: bool, progress: Progress | None) -> int:
+    def delete(self, ids: Iterable[str], *, resolve: bool, progress: Progress | None) -> int:
         """Remove documents in one transaction, how many; `resolve` places anew those that they constrained."""
+        ids = list(dict.fromkeys(ids))
         try:
             rows = self._removed(ids)
             if resolve:

@@ -11,20 +11,12 @@ from pathlib import Path
 
 from incdsi.durable import copy_tree, fsync, fsync_tree, link_or_copy
 from incdsi.errors import EncoderMismatch, ModelNotFound
-from incdsi.text.encoders import Encoder, load_encoder
+from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.encoders.cache import cache_folder
-from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
 PART = ".part"  # half a model: on its way in or out
-
-
-def as_encoder(encoder: Encoder | str | Path | None, *, trainable: bool = False) -> Encoder:
-    """The encoder itself, or the one under that name or in that folder; the default one for None."""
-    if encoder is not None and not isinstance(encoder, str | Path):
-        return encoder
-    return load_torch_encoder(encoder) if trainable else load_encoder(encoder)
 
 
 def folder_name(encoder: Encoder) -> str | None:

@@ -4,7 +4,7 @@
 `torch_encoder.TorchEncoder` (trainable) and `export.export_onnx` need the extra `train`.
 """
 
-from incdsi.text.encoders.locate import load_encoder
+from incdsi.text.encoders.locate import as_encoder, load_encoder
 from incdsi.text.encoders.protocol import Encoder, for_documents
 
-__all__ = ["Encoder", "for_documents", "load_encoder"]
+__all__ = ["Encoder", "as_encoder", "for_documents", "load_encoder"]

@@ -71,3 +71,10 @@ def _torch(name: str | Path, error: MissingExtra) -> Encoder:
     except ImportError:
         raise error from None
     return TorchEncoder.load(name)
+
+
+def as_encoder(encoder: Encoder | str | Path | None, *, trainable: bool = False) -> Encoder:
+    """The encoder itself, or the one under that name or in that folder; the default one for None."""
+    if encoder is not None and not isinstance(encoder, str | Path):
+        return encoder
+    return load_torch_encoder(encoder) if trainable else load_encoder(encoder)

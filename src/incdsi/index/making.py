@@ -1,0 +1,48 @@
+"""Where an index begins: the one place that names kinds of engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incdsi.engine.local import LocalEngine, models
+from incdsi.engine.settings import Method, Settings
+from incdsi.errors import InvalidInput
+from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
+from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
+from incdsi.search_index import SearchIndex
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator, described
+
+
+def create(
+    path: Path | str,
+    encoder: Encoder,
+    generator: Generator | None,
+    method: Method,
+    hyperparameters: Hyperparameters | None,
+    tuning: bool,
+) -> None:
+    """An empty index in a new folder."""
+    settings = Settings(
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        model=models.folder_name(encoder),
+        method=method,
+        hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
+        tuning=tuning and method == "general",
+    )
+    LocalEngine.create(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
+
+
+def open_engine(path: Path | str) -> LocalEngine:
+    """The engine whose documents are there."""
+    return LocalEngine.open(path)
+
+
+def open_remote(url: str, key: str | None, *given: object) -> SearchIndex:
+    """The index behind a server, which takes nothing of what may be `given` for a folder."""
+    from incdsi.client import RemoteIndex
+
+    if any(one is not None for one in given):
+        raise InvalidInput("a server uses its own encoder and generator; drop the argument")
+    return RemoteIndex(url, key=key)

@@ -1,0 +1,68 @@
+"""What keeps an index well: tuning, another encoder, checks, backups, receipts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from incdsi.engine.protocol import Engine
+from incdsi.index.reader import Reader
+from incdsi.index.receipts import Receipts
+from incdsi.index.session import Session
+from incdsi.index.tuning import Tuner
+from incdsi.index.writer import Writer
+from incdsi.info import Tuning
+from incdsi.progress import Progress
+from incdsi.text.encoders import Encoder
+from incdsi.text.generators import Generator
+
+
+class Upkeep(Reader):
+    """A reader that also writes, and all it does that is not about one document."""
+
+    def __init__(
+        self, engine: Engine, encoder: Encoder | str | Path | None = None, generator: Generator | None = None
+    ) -> None:
+        super().__init__(Session(engine, encoder))
+        self._writer = Writer(self._session, generator)
+        self._tuner = Tuner(self._session)
+
+    @property
+    def receipts(self) -> Receipts:
+        """Answers stored with changes, for a server whose clients may ask twice."""
+        return Receipts(self._session, self._writer)
+
+    def verify(self) -> list[str]:
+        """Read every byte; what is wrong with it, one sentence each, or nothing."""
+        return self._engine.verify()
+
+    def backup(self, target: Path | str, progress: Progress | None = None) -> None:
+        """Copy the index as it is at one moment to a new folder, while reading and writing go on."""
+        self._engine.backup(target, progress=progress)
+
+    def resolve(self, progress: Progress | None = None) -> int:
+        """Place again whatever was placed beside a document deleted since; how many. Each is kept as it is placed."""
+        with self._engine.changing(None):
+            return self._writer.resolve(progress)
+
+    def tune(self, progress: Progress | None = None) -> Tuning:
+        """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
+        with self._engine.changing(None):
+            return self._tuner.tune(progress)
+
+    def set_tuning(self, on: bool) -> None:
+        """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
+        with self._engine.changing(None):
+            self._tuner.switch(on)
+
+    def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
+        """Embed and place everything anew under another encoder, then swap it in at once; searches go on.
+
+        The old one's files go when nobody reads by it any more: now, or when the index is next changed.
+        """
+        with self._engine.changing(None):
+            self._session.adopt(encoder, progress)
+
+    def compact(self) -> None:
+        """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
+        with self._engine.changing(None):
+            self._engine.compact()
