@@ -122,8 +122,8 @@ def _names(folder: Path) -> set[str]:
 
 
 def copy_tree(source: Path, target: Path, copy_file: Callable[[Path, Path], object] = shutil.copyfile) -> None:
-    """Copies a folder to a new one; the first error stops it, where shutil would collect them in a list."""
-    target.mkdir()
+    """Copies a folder, its target created if missing; the first error stops it, where shutil would collect them."""
+    target.mkdir(exist_ok=True)
     for entry in source.iterdir():
         if entry.is_dir():
             copy_tree(entry, target / entry.name, copy_file)

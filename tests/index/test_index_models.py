@@ -14,6 +14,7 @@ from fault_injection import Trial
 from index_samples import answers, docs
 from powerloss_survival import State, recorded
 
+from incdsi import durable
 from incdsi.engine.local import LocalEngine, models
 from incdsi.errors import ModelNotFound
 from incdsi.index import Index
@@ -235,6 +236,7 @@ def killed_before_the_sync(patch: pytest.MonkeyPatch) -> None:
 
     fsync = models.fsync
     patch.setattr(models, "fsync", die)
+    patch.setattr(durable, "fsync", lambda path: None if path.name == "model" else fsync(path))
 
 
 def look(root: Path) -> State:

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from incdsi.durable import copy_tree, fsync, fsync_tree, link_or_copy
+from incdsi.durable import appearing_folder, copy_tree, fsync, link_or_copy
 from incdsi.errors import EncoderMismatch, ModelNotFound
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.encoders.cache import cache_folder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
-PART = ".part"  # half a model: on its way in or out
+PART = ".part"  # half a model, on its way out
 
 
 def folder_name(encoder: Encoder) -> str | None:
@@ -49,11 +49,16 @@ def keeper(encoder: Encoder) -> Callable[[Path], None]:
 
 
 def _put(encoder: Encoder, folder: Path) -> None:
+    """Return when the model is on the disk: settings that name it are about to be.
+
+    Indexes share the bytes of a model in the cache, where files are replaced and never rewritten; their own names for
+    them stay when the cache is emptied. Any other folder may be changed by its owner, and is copied.
+    """
     if isinstance(encoder, OnnxEncoder):
-        beside = _part(folder)
-        shutil.rmtree(beside, ignore_errors=True)
-        _copy_durably(encoder.folder, beside)
-        beside.rename(folder)
+        shared = encoder.folder.parent == cache_folder()
+        with appearing_folder(folder) as unfinished:
+            copy_tree(encoder.folder, unfinished, link_or_copy if shared else shutil.copyfile)
+            unfinished.chmod(0o755)  # the index's own folder says who may read it
     else:
         importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, folder)
 
@@ -77,21 +82,6 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
     """The models in an index's folder that its settings do not name."""
     kept = None if keep is None else index_folder / keep
     return [path for path in (index_folder / MODELS).glob("*") if path != kept]
-
-
-def _copy_durably(source: Path, target: Path) -> None:
-    """Return when the copy is on the disk: settings that name it are about to be.
-
-    Indexes share the bytes of a model in the cache, where files are replaced and never rewritten; their own names for
-    them stay when the cache is emptied. Any other folder may be changed by its owner, and is copied.
-    """
-    shared = source.parent == cache_folder()
-    try:
-        copy_tree(source, target, link_or_copy if shared else shutil.copyfile)
-        fsync_tree(target)
-    except BaseException:
-        shutil.rmtree(target, ignore_errors=True)
-        raise
 
 
 def open_model(index_folder: Path, name: str | None, fingerprint: str, given: Encoder | str | Path | None) -> Encoder:
