@@ -121,7 +121,7 @@ class Gathering:
         return document_id in self._documents
 
     def collection(self, path: Path | str | None = None) -> Collection:
-        """The collection, when it has train and test queries; `path` is named when it has not."""
+        """The collection, when it has train and test queries; otherwise the refusal names `path`."""
         self.require_parts(NEEDED, path)
         return Collection(
             name=self._name, documents=list(self._documents.values()), queries=list(self._queries.values())

@@ -134,7 +134,7 @@ def generated_queries(collection: Collection, generator: Generator | None = None
 
 
 def digest(texts: Sequence[str]) -> str:
-    """What texts are known by."""
+    """A short name for these texts."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
 
 

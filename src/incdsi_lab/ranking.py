@@ -36,7 +36,7 @@ def ranks_among(vectors: Floats, queries: Floats, owners: NDArray[np.intp]) -> R
 class Standing:
     """Where each query's document stands among the old vectors: its rank and score (b,), worked out once.
 
-    Old vectors never change, so after additions only the new ones are to be scored.
+    Old vectors never change, so after additions only the new ones need scoring.
     """
 
     queries: Floats

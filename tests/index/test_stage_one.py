@@ -10,10 +10,11 @@ from incdsi.documents import Document
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.index.stage_one import taken_over
 from incdsi.rows import LocalRows
-from incdsi.training.model import CachedQueries, TrainedModel
+from incdsi.training.model import TrainedModel
+from incdsi.training.pairs import EmbeddedPairs
 from tests.test_demo import WordEncoder
 
-NO_QUERIES = CachedQueries(texts=(), owners=np.empty(0, dtype=np.int64), embeddings=np.empty((0, 3), dtype=np.float32))
+NO_QUERIES = EmbeddedPairs(texts=(), owners=np.empty(0, dtype=np.int64), embeddings=np.empty((0, 3), dtype=np.float32))
 
 
 def trained(vectors, owners, embeddings) -> TrainedModel:
@@ -23,7 +24,7 @@ def trained(vectors, owners, embeddings) -> TrainedModel:
     return TrainedModel(
         document_vectors=vectors,
         text_embeddings=vectors,
-        queries=CachedQueries(texts=texts, owners=np.array(owners, dtype=np.int64), embeddings=embeddings),
+        queries=EmbeddedPairs(texts=texts, owners=np.array(owners, dtype=np.int64), embeddings=embeddings),
         held_out=NO_QUERIES,
         encoder=WordEncoder(),
         encoder_fingerprint="",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidFile, InvalidInput
 from incdsi.trec import write_lines
-from incdsi_lab.metrics import MEASURES, Scores, bootstrap, compare, score, score_ranks, wilson
+from incdsi_lab.metrics import MEASURES, Scores, compare, score, score_ranks, wilson
 from incdsi_lab.ranking import ranks, ranks_among, run_of
 from incdsi_lab.runs import qrels_lines, run_lines
 
@@ -82,7 +82,7 @@ class TestScores:
     def test_by_hand(self) -> None:
         found = score_ranks(["a", "b", "c", "d"], np.array([1, 2, 10, 11]))
         assert [found.mean(measure) for measure in MEASURES] == pytest.approx([25, 50, 75, 100 * 1.6 / 4])
-        assert found.estimate("H@5").n == len(found) == 4
+        assert len(found) == 4
 
     def test_a_query_that_the_run_leaves_out_is_lost(self) -> None:
         found = score({"q1": {"a": 2.0, "b": 1.0}}, {"q1": {"a": 1}, "q2": {"a": 1}})
@@ -95,7 +95,7 @@ class TestScores:
             score_ranks(["a", "b"], np.array([1]))
 
     def test_it_says_what_it_rests_on(self) -> None:
-        assert str(hits([1, 0, 1, 0]).estimate("H@1")) == "50.0 [15.0, 85.0]"
+        assert str(hits([1, 0, 1, 0]).estimate()) == "50.0 [15.0, 85.0]"
 
 
 class TestIntervals:
@@ -103,25 +103,17 @@ class TestIntervals:
     def test_wilson_is_the_textbooks(self, found: int, n: int, low: float, high: float) -> None:
         assert wilson(np.repeat([1.0, 0.0], [found, n - found])) == pytest.approx((low, high), abs=5e-4)
 
-    def test_bootstrap_is_near_the_normal_one(self) -> None:
-        values = np.random.default_rng(1).random(3000)
-        low, high = bootstrap(values)
-        half = 1.96 * values.std() / np.sqrt(len(values))
-        assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.1 * half)
-
     def test_without_queries_nothing_is_claimed(self) -> None:
         nothing = score_ranks([], np.empty(0, dtype=np.intp))
         assert np.isnan(nothing.mean("H@1"))
         assert wilson(np.empty(0)) == (0.0, 1.0)
-        assert all(np.isnan(bootstrap(np.empty(0))))
 
 
 class TestComparison:
     def test_the_same_is_no_different(self) -> None:
         one = hits([1, 0, 1])
-        for measure in ("H@1", "MRR@10"):
-            same = compare(one, one, measure)
-            assert (same.difference, same.p_value, same.n) == (0, 1, 3)
+        same = compare(one, one)
+        assert (same.difference, same.p_value) == (0, 1)
 
     def test_hits_are_compared_exactly(self) -> None:
         # 9 better and 1 worse of 10 that differ: two-sided 22 / 1024
@@ -129,11 +121,6 @@ class TestComparison:
         found = compare(a, b)
         assert found.difference == pytest.approx(40)
         assert found.p_value == pytest.approx(22 / 1024)
-        assert found.low > 0
-
-    def test_randomised_agrees_with_exact(self) -> None:
-        a, b = hits([0] * 9 + [1]), hits([1] * 9 + [0])
-        assert compare(a, b, "MRR@10").p_value == pytest.approx(compare(a, b, "H@1").p_value, abs=0.006)
 
     def test_other_queries_are_refused(self) -> None:
         with pytest.raises(InvalidInput, match="the same queries"):

@@ -60,7 +60,11 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_run(problem: Synthetic) ->
 
 def test_a_document_without_a_query_stays_where_it_started(problem: Synthetic) -> None:
     kept = problem.training.owners >= 5
-    training = EmbeddedPairs(embeddings=problem.training.embeddings[kept], owners=problem.training.owners[kept])
+    training = EmbeddedPairs(
+        texts=tuple(np.array(problem.training.texts)[kept]),
+        owners=problem.training.owners[kept],
+        embeddings=problem.training.embeddings[kept],
+    )
     for name in ("text", "queries", "random"):
         settings = FrozenSettings(epochs=2, batch_size=32, learning_rate=0.3, start=name, weight_decay=0.1)
         start = start_rows(settings, problem.text, training.embeddings, training.owners)
@@ -70,14 +74,14 @@ def test_a_document_without_a_query_stays_where_it_started(problem: Synthetic) -
 
 
 def test_no_query_at_all_gives_the_start_back(problem: Synthetic) -> None:
-    nothing = EmbeddedPairs(embeddings=np.zeros((0, 16), np.float32), owners=np.zeros(0, np.int64))
+    nothing = EmbeddedPairs(texts=(), owners=np.zeros(0, np.int64), embeddings=np.zeros((0, 16), np.float32))
     rows, outcome = train_frozen(20 * problem.text, nothing, nothing, SETTINGS)
     np.testing.assert_array_equal(rows, 20 * problem.text)
     assert outcome.best_epoch == 0
 
 
 def test_without_held_out_queries_the_last_epoch_is_kept(problem: Synthetic) -> None:
-    nothing = EmbeddedPairs(embeddings=np.zeros((0, 16), np.float32), owners=np.zeros(0, np.int64))
+    nothing = EmbeddedPairs(texts=(), owners=np.zeros(0, np.int64), embeddings=np.zeros((0, 16), np.float32))
     _, outcome = train_frozen(start_of(problem), problem.training, nothing, SETTINGS)
     assert outcome.best_epoch == SETTINGS.epochs
     losses = [epoch.loss for epoch in outcome.epochs[1:]]
@@ -118,5 +122,5 @@ def test_arrays_that_do_not_fit_are_refused(problem: Synthetic) -> None:
         train_frozen(np.zeros((60, 5), np.float32), problem.training, problem.held_out, SETTINGS)
     with pytest.raises(InvalidInput, match="owners must be from 0 to 9"):
         train_frozen(np.zeros((10, 16), np.float32), problem.training, problem.held_out, SETTINGS)
-    with pytest.raises(InvalidInput, match=r"expected query embeddings \(m, h\)"):
-        EmbeddedPairs(embeddings=np.zeros((3, 2), np.float32), owners=np.zeros(2, np.int64))
+    with pytest.raises(InvalidInput, match="an owner and an embedding for each of 3 queries"):
+        EmbeddedPairs(texts=("a", "b", "c"), owners=np.zeros(2, np.int64), embeddings=np.zeros((3, 2), np.float32))

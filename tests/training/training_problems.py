@@ -41,7 +41,8 @@ def synthetic(documents: int = 60, dimension: int = 16, queries: int = 6, seed: 
     def pairs(each: int) -> EmbeddedPairs:
         owners = np.repeat(np.arange(documents), each)
         noise = draw.standard_normal((len(owners), dimension))
-        return EmbeddedPairs(embeddings=unit(centres[owners] + 0.5 * noise), owners=owners)
+        texts = tuple(f"query {place}" for place in range(len(owners)))
+        return EmbeddedPairs(texts=texts, owners=owners, embeddings=unit(centres[owners] + 0.5 * noise))
 
     return Synthetic(text=text, training=pairs(queries), held_out=pairs(2))
 

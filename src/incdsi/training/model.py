@@ -8,16 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.text.encoders import Encoder
+from incdsi.training.pairs import EmbeddedPairs
 from incdsi.training.records import Epoch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CachedQueries:
-    """Query texts, the position (m,) of each one's document, and embeddings (m, h)."""
-
-    texts: tuple[str, ...]
-    owners: NDArray[np.int64]
-    embeddings: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,8 +22,8 @@ class TrainedModel:
 
     document_vectors: NDArray[np.float32]
     text_embeddings: NDArray[np.float32]
-    queries: CachedQueries
-    held_out: CachedQueries
+    queries: EmbeddedPairs
+    held_out: EmbeddedPairs
     encoder: Encoder
     encoder_fingerprint: str
     best_epoch: int

@@ -17,7 +17,7 @@ ENOUGH_TO_HOLD_OUT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TextPairs:
-    """Query texts, in the order of their documents, and the position (m,) of each one's document."""
+    """Query texts and the position (m,) of each one's document."""
 
     texts: tuple[str, ...]
     owners: NDArray[np.int64]
@@ -28,19 +28,23 @@ class TextPairs:
         kept = [place for place, text in enumerate(self.texts) if text in wanted]
         return TextPairs(texts=tuple(self.texts[place] for place in kept), owners=self.owners[kept])
 
+    def embedded(self, embeddings: NDArray[np.float32]) -> EmbeddedPairs:
+        """With these embeddings (m, h) of the queries."""
+        return EmbeddedPairs(texts=self.texts, owners=self.owners, embeddings=embeddings)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EmbeddedPairs:
-    """Query embeddings (m, h) float32 and the position (m,) of the document each belongs to."""
+class EmbeddedPairs(TextPairs):
+    """The same with the queries' embeddings (m, h)."""
 
     embeddings: NDArray[np.float32]
-    owners: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        if self.embeddings.ndim != 2 or self.owners.shape != self.embeddings.shape[:1]:
+        count = len(self.texts)
+        if self.embeddings.ndim != 2 or not len(self.embeddings) == len(self.owners) == count:
             raise InvalidInput(
-                f"expected query embeddings (m, h) with owners (m,), found {self.embeddings.shape} and "
-                f"{self.owners.shape}"
+                f"expected an owner and an embedding for each of {count} queries, found shapes {self.owners.shape} "
+                f"and {self.embeddings.shape}"
             )
 
 

@@ -23,7 +23,7 @@ from incdsi.training.embeddings import Embedder, shifted
 from incdsi.training.finetune import train_finetune
 from incdsi.training.frozen import train_frozen
 from incdsi.training.loop import Outcome
-from incdsi.training.model import CachedQueries, TrainedModel
+from incdsi.training.model import TrainedModel
 from incdsi.training.pairs import (
     EmbeddedPairs,
     Queries,
@@ -75,7 +75,7 @@ def train(
     embedder = _embedder(encoder, folder, known)
     contents = [document.content for document in documents]
     embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
-    start = start_rows(settings, embedded.text, embedded.queries, pairs.owners)
+    start = start_rows(settings, embedded.text, embedded.training.embeddings, pairs.owners)
     joint = pairs if adapt_to is None else pairs.only(adapt_to)
     checkpoints = _checkpoints(folder, settings, embedder.fingerprint, embedded, joint, start)
     watch = _watch(progress, observe)
@@ -91,7 +91,9 @@ def train(
         embedded = _Embedded.make(contents, pairs, held_out, embedder, progress)
     else:
         assert isinstance(settings, FrozenSettings)
-        rows, outcome = train_frozen(start, *embedded.pairs(), settings, checkpoints=checkpoints, observe=watch)
+        rows, outcome = train_frozen(
+            start, embedded.training, embedded.validation, settings, checkpoints=checkpoints, observe=watch
+        )
     return _model(rows, embedded, embedder, outcome)
 
 
@@ -100,10 +102,8 @@ class _Embedded:
     """All texts of a run with their embeddings by one encoder."""
 
     text: NDArray[np.float32]
-    training: TextPairs
-    queries: NDArray[np.float32]
-    validation: TextPairs
-    held_out: NDArray[np.float32]
+    training: EmbeddedPairs
+    validation: EmbeddedPairs
 
     @classmethod
     def make(
@@ -123,16 +123,8 @@ class _Embedded:
         queries = embedder.embed(asked, shifted(progress, first, first + second))
         return cls(
             text=text,
-            training=training,
-            queries=queries[: len(training.texts)],
-            validation=validation,
-            held_out=queries[len(training.texts) :],
-        )
-
-    def pairs(self) -> tuple[EmbeddedPairs, EmbeddedPairs]:
-        return (
-            EmbeddedPairs(embeddings=self.queries, owners=self.training.owners),
-            EmbeddedPairs(embeddings=self.held_out, owners=self.validation.owners),
+            training=training.embedded(queries[: len(training.texts)]),
+            validation=validation.embedded(queries[len(training.texts) :]),
         )
 
 
@@ -187,7 +179,7 @@ def _checkpoints(
     digest = hashlib.sha256(json.dumps([type(settings).__name__, chosen, fingerprint]).encode())
     digest.update(json.dumps([embedded.training.texts, joint.texts, embedded.validation.texts]).encode())
     owners = (embedded.training.owners, joint.owners, embedded.validation.owners)
-    for array in (start, embedded.queries, embedded.held_out, *owners):
+    for array in (start, embedded.training.embeddings, embedded.validation.embeddings, *owners):
         digest.update(np.ascontiguousarray(array).data)
     return Checkpoints(folder=folder, run=digest.hexdigest())
 
@@ -198,7 +190,7 @@ def _learned_alone(
     """The document vectors where frozen training ends; minutes, so it is not kept when it is stopped."""
     frozen = FrozenSettings(epochs=settings.frozen_epochs, seed=settings.seed, memory=settings.memory)
     try:
-        rows, _ = train_frozen(start, *embedded.pairs(), frozen, observe=watch)
+        rows, _ = train_frozen(start, embedded.training, embedded.validation, frozen, observe=watch)
     except KeyboardInterrupt as stopped:
         kept = "nothing was kept" if folder is None else f"what was embedded is in {folder}"
         sentence = f"training stopped while the document vectors learned alone; {kept}: train again with the same input"
@@ -217,12 +209,11 @@ def _watch(progress: Progress | None, observe: Observe | None) -> Observe:
 
 
 def _model(rows: NDArray[np.float32], embedded: _Embedded, embedder: Embedder, outcome: Outcome) -> TrainedModel:
-    training, validation = embedded.training, embedded.validation
     return TrainedModel(
         document_vectors=rows,
         text_embeddings=embedded.text,
-        queries=CachedQueries(texts=training.texts, owners=training.owners, embeddings=embedded.queries),
-        held_out=CachedQueries(texts=validation.texts, owners=validation.owners, embeddings=embedded.held_out),
+        queries=embedded.training,
+        held_out=embedded.validation,
         encoder=embedder.encoder,
         encoder_fingerprint=embedder.fingerprint,
         best_epoch=outcome.best_epoch,

@@ -9,7 +9,6 @@ import numpy as np
 from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
 from incdsi.training.frozen import train_frozen
-from incdsi.training.pairs import EmbeddedPairs
 from incdsi.training.records import Moment
 from incdsi.training.settings import FrozenSettings
 from incdsi.training.starts import start_rows
@@ -21,22 +20,19 @@ def trained(
     part: Part, settings: FrozenSettings, *, start: Floats | None = None, progress: Progress | None = None
 ) -> Floats:
     """Document vectors (n, h) trained on the part's queries, from `start` or from where the settings say."""
-    queries, held_out = (
-        EmbeddedPairs(embeddings=some.embeddings, owners=some.owners) for some in (part.queries, part.held_out)
-    )
     if start is None:
-        start = start_rows(settings, part.embeddings, queries.embeddings, queries.owners)
+        start = start_rows(settings, part.embeddings, part.queries.embeddings, part.queries.owners)
 
     def observe(moment: Moment) -> None:
         if progress is not None:
             progress(moment.step, moment.total)
 
-    rows, _ = train_frozen(start, queries, held_out, settings, observe=observe)
+    rows, _ = train_frozen(start, part.queries, part.held_out, settings, observe=observe)
     return rows
 
 
 class _Classifier(VectorMethod):
-    """A classification layer; `initial` are the rows of a model trained on the initial documents before."""
+    """A classification layer; `initial` are rows already trained on the initial documents."""
 
     def __init__(
         self, settings: FrozenSettings | None = None, *, initial: Floats | None = None, progress: Progress | None = None
@@ -63,7 +59,7 @@ class _Classifier(VectorMethod):
 
 
 class Retraining(_Classifier):
-    """Everything trained from the start again whenever documents arrive: what the others are measured against."""
+    """Everything trained from scratch whenever documents arrive: what the others are measured against."""
 
     name = "retraining"
 
@@ -73,7 +69,7 @@ class Retraining(_Classifier):
 
 
 class DSIDPR(_Classifier):
-    """The classification layer trained on, over old and new queries; new rows begin at their text's embedding."""
+    """The classification layer trained further on old and new queries; new rows start at their text's embedding."""
 
     name = "DSI-DPR"
 
@@ -100,7 +96,7 @@ def extended(vectors: Floats, new: Part, scale: float) -> Floats:
 
 
 def sample(queries: Questions, count: int, draw: np.random.Generator) -> Questions:
-    """So many of the queries, or all when there are fewer."""
+    """`count` of the queries, or all when there are fewer."""
     if count >= len(queries):
         return queries
     return queries.take(np.sort(draw.choice(len(queries), size=count, replace=False)))

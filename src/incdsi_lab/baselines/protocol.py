@@ -10,28 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
-from incdsi.errors import InvalidInput
+from incdsi.training.pairs import EmbeddedPairs
 
 Floats = NDArray[np.float32]
 Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Questions:
+class Questions(EmbeddedPairs):
     """Query texts, the position (m,) of the document each should find, embeddings (m, h), and which are generated."""
 
-    texts: tuple[str, ...]
-    owners: Positions
-    embeddings: Floats
     generated: NDArray[np.bool_]
-
-    def __post_init__(self) -> None:
-        count = len(self.texts)
-        if self.owners.shape != (count,) or self.embeddings.shape[:1] != (count,) or self.generated.shape != (count,):
-            raise InvalidInput(
-                f"expected an owner, an embedding and a mark for each of {count} queries, found "
-                f"{len(self.owners)}, {len(self.embeddings)} and {len(self.generated)}"
-            )
 
     @classmethod
     def of(cls, texts: Sequence[str], owners: Positions, embeddings: Floats, *, generated: bool) -> Questions:

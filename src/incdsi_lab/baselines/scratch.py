@@ -1,4 +1,4 @@
-"""DSI-Scratch: encoder and classification layer trained on, with DSI++ style replay of old queries."""
+"""DSI-Scratch: encoder and classification layer trained further, with DSI++ style replay of old queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import numpy as np
 from incdsi.progress import Progress
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.finetune import train_finetune
-from incdsi.training.pairs import TextPairs
 from incdsi.training.records import Moment
 from incdsi.training.settings import FinetuneSettings, FrozenSettings
 from incdsi_lab.baselines.classification import extended, sample, trained
@@ -20,7 +19,7 @@ CHOSEN_BY = 1000  # held-out queries that choose the epoch: embedding them costs
 class DSIScratch(VectorMethod):
     """New documents' queries and as many old ones, for `epochs`, through encoder and rows.
 
-    `initial` are the rows of a model trained on the initial documents before; the encoder is copied, never
+    `initial` are rows already trained on the initial documents; the encoder is copied, never
     changed. At most `per_document` queries an epoch for each new document, replayed ones included, bound the time on
     a machine without a GPU. New rows start at the text's embedding by the first encoder, however far it has moved.
     """
@@ -65,19 +64,18 @@ class DSIScratch(VectorMethod):
             return queries.embeddings
         return self._encoder.encode(queries.texts, self._progress)
 
-    def _lesson(self, old: Part, new: Part) -> tuple[TextPairs, TextPairs]:
+    def _lesson(self, old: Part, new: Part) -> tuple[Questions, Questions]:
         draw = np.random.default_rng([self._settings.seed, len(old), len(new)])
         most = min(len(new.queries), self._per_document * len(new) / 2)
         learned = sample(new.queries, max(1, int(most)), draw).moved(len(old))
         replayed = sample(old.queries, len(learned), draw)
         both = joined([old.held_out, new.held_out.moved(len(old))])
-        return _pairs(joined([learned, replayed])), _pairs(sample(both, CHOSEN_BY, draw))
+        return _by_owner(joined([learned, replayed])), _by_owner(sample(both, CHOSEN_BY, draw))
 
     def _observe(self, moment: Moment) -> None:
         if self._progress is not None:
             self._progress(moment.step, moment.total)
 
 
-def _pairs(questions: Questions) -> TextPairs:
-    order = np.argsort(questions.owners, kind="stable")
-    return TextPairs(texts=tuple(questions.texts[place] for place in order), owners=questions.owners[order])
+def _by_owner(questions: Questions) -> Questions:
+    return questions.take(np.argsort(questions.owners, kind="stable"))

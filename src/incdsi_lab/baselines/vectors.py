@@ -1,4 +1,4 @@
-"""What methods with one vector a document share; and the simplest of them, dense search."""
+"""What methods with one vector per document share, and the simplest of them, dense search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from incdsi_lab.baselines.ranking import best
 
 
 class VectorMethod:
-    """Search by inner product over `document_vectors` (n, h); what the vectors are is the subclass's matter."""
+    """Search by inner product over `document_vectors` (n, h); subclasses decide what the vectors are."""
 
     def __init__(self) -> None:
         self._vectors: Floats | None = None

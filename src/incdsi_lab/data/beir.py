@@ -14,7 +14,7 @@ FILES: dict[str, Part] = {"train.tsv": "train", "dev.tsv": "val", "test.tsv": "t
 
 
 def read_beir(folder: Path | str, name: str | None = None) -> Collection:
-    """The collection in a folder, called `name` or as the folder is.
+    """The collection in a folder, called `name`, or else like the folder.
 
     Judgements above zero count. A query with several documents becomes one for each, the second being
     called "q+2" and so on, because an index like this one is asked for one document.

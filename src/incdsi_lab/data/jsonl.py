@@ -15,7 +15,7 @@ from incdsi_lab.data.fields import refusing, required_file, string, whole_rows
 
 
 def read_jsonl(folder: Path | str, name: str | None = None) -> Collection:
-    """The collection in a folder, called `name` or as the folder is.
+    """The collection in a folder, called `name`, or else like the folder.
 
     Each query has one of the splits train, val and test; without val, `splits.split` takes it from train.
     """

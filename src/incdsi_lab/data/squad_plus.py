@@ -78,8 +78,8 @@ def squad_plus(files: Mapping[str, Any]) -> Collection:
 def parts_of(queries: Iterable[tuple[str, str]]) -> dict[str, Part]:
     """The part of each query, by its id and its document's.
 
-    One of a document is to test with, one to validate with where there are four or more, the rest to train on;
-    which, their hashes say: the same on every machine.
+    Of each document's queries one is for testing, one for validation where there are four or more, and the rest for
+    training. Hashes decide which: the same on every machine.
     """
     parts: dict[str, Part] = {}
     by_document: dict[str, list[str]] = {}

@@ -65,14 +65,14 @@ def asked(ranks: Mapping[str, str]) -> str:
 
 def basis(ranks: Mapping[str, str]) -> str:
     """The same for figures without intervals of their own: how wide those are."""
-    estimates = [scores_of(ranks[group]).estimate("H@1") for group in ("old", "new") if ranks[group]]
+    estimates = [scores_of(ranks[group]).estimate() for group in ("old", "new") if ranks[group]]
     widths = " and ".join(f"±{(estimate.high - estimate.low) / 2:.1f}" for estimate in estimates)
     return f"{asked(ranks)}: 95 % intervals of about {widths} points"
 
 
 def interval(text: str) -> str:
     """H@1 with its 95 % interval, as tables show it."""
-    return str(scores_of(text).estimate("H@1")) if text else "-"
+    return str(scores_of(text).estimate()) if text else "-"
 
 
 def plain(text: str, measure: str) -> str:
@@ -84,14 +84,14 @@ def against(reference: Mapping[str, Any], piece: Mapping[str, Any], group: str) 
     """The paired difference of H@1 in points, with a star for each of p < 0.05, 0.01, 0.001."""
     if not piece["ranks"][group] or len(piece["ranks"][group]) != len(reference["ranks"][group]):
         return "-"
-    found = compare(scores_of(reference["ranks"][group]), scores_of(piece["ranks"][group]), "H@1")
+    found = compare(scores_of(reference["ranks"][group]), scores_of(piece["ranks"][group]))
     stars = STAR * sum(found.p_value < level for level in (0.05, 0.01, 0.001))
     return f"{found.difference:+.1f}{stars}"
 
 
 def worse(piece: Mapping[str, Any], other: Mapping[str, Any], group: str) -> bool:
     """Whether the other has a significantly higher H@1 (paired, p < 0.05)."""
-    found = compare(scores_of(piece["ranks"][group]), scores_of(other["ranks"][group]), "H@1")
+    found = compare(scores_of(piece["ranks"][group]), scores_of(other["ranks"][group]))
     return found.difference > 0 and found.p_value < 0.05
 
 

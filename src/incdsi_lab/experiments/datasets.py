@@ -39,7 +39,7 @@ class Dataset:
     generator: Generator | None = None
 
     def sampled(self, documents: int, seed: int) -> Dataset:
-        """So many of its documents, drawn at random, with their queries (0: all); they are split anew."""
+        """A random draw of its documents with their queries (0: all); they are split anew."""
         if not 0 < documents < len(self.collection.documents):
             return self
         return Dataset(collection=draw(self.collection, documents, seed), generator=self.generator)
@@ -76,7 +76,7 @@ def settings_for(name: str) -> StudySettings:
 
 
 def draw(collection: Collection, documents: int, seed: int) -> Collection:
-    """So many documents of the collection, drawn at random, with their queries."""
+    """A random draw of documents from the collection, with their queries."""
     drawn = np.random.default_rng([seed, documents]).choice(len(collection.documents), size=documents, replace=False)
     chosen = [collection.documents[place] for place in np.sort(drawn)]
     kept = {document.id for document in chosen}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.progress import Progress, Stopwatch
 from incdsi_lab.baselines.lexical import BM25
@@ -42,11 +41,6 @@ class Incremental(VectorMethod):
         super().__init__()
         self.name = name
         self._how, self._state, self._solver, self._progress = how, state, solver, progress
-
-    @property
-    def form(self) -> Method:
-        """What is preserved and won."""
-        return self._state.form
 
     def fit(self, initial: Part) -> None:
         """Begin with the state that was given."""

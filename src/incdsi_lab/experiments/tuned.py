@@ -15,7 +15,7 @@ FORMS: tuple[Method, ...] = ("paper", "general")
 
 
 def tuned_tasks(study: Study) -> list[Task]:
-    """One search a form, old quality judged at the number of additions the study will make."""
+    """One search per form, old quality judged at the number of additions the study will make."""
     return [_task(study, form) for form in FORMS]
 
 
@@ -37,7 +37,7 @@ def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
 
 
 def rehearsed(study: Study) -> str:
-    """By how much the weights were chosen."""
+    """How the weights were chosen."""
     piece = study.piece("tuned/general")
     return (
         f"Weights were chosen in {len(piece['trials'])} rehearsals a form, each of {piece['added']:,} additions: the "
