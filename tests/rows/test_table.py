@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,31 @@ def test_rows_that_were_gathered_from_a_file_are_let_go_of_and_read_again(
     for _ in range(5):
         asked = np.arange(3, len(table), 700)
         np.testing.assert_array_equal(table.gather(asked), everything[asked])
+
+
+def lies_in_a_file(rows: Any) -> bool:
+    while isinstance(rows, np.ndarray) and not isinstance(rows, np.memmap):
+        rows = rows.base
+    return isinstance(rows, np.memmap)
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_rows_beyond_what_memory_should_hold_are_put_aside_where_there_is_room(
+    room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incdsi.rows.table.HELD", 2)
+    if not room:
+
+        def full() -> None:
+            raise OSError(errno.ENOSPC, "no space left on device")
+
+        monkeypatch.setattr("tempfile.TemporaryFile", full)
+    rows = rows_of(5 * BLOCK_ROWS + 9)
+    table = Table(WIDTH, Int8())
+    for part in (rows[:3000], rows[3000 : 2 * BLOCK_ROWS], rows[2 * BLOCK_ROWS :]):
+        table.append(part)
+    assert [lies_in_a_file(block.rows) for block in table._blocks] == [room] * 4 + [False] * 2
+    np.testing.assert_array_equal(table.gather(np.arange(len(rows))), rows)
+    fresh = Table(WIDTH, Int8())
+    fresh.append(rows)
+    np.testing.assert_array_equal(products(table, rows_of(3, 1)), products(fresh, rows_of(3, 1)))

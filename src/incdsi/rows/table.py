@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import mmap
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -20,6 +22,7 @@ T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
+HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 1024  # mapped rows that may be in memory: each comes with 64 KB around it
 
 
@@ -28,7 +31,7 @@ class Table:
 
     A view (`count` rows of `blocks`) taken before an append is not disturbed by it. Whole blocks of read-only
     arrays (a mapped file) are used where they lie; anything else is copied. A scan reads the screen's codes alone:
-    the rows themselves are touched when they are gathered.
+    the rows themselves are touched when they are gathered, and many of them are put aside in a temporary file.
     """
 
     def __init__(self, width: int, screen: Screen) -> None:
@@ -37,6 +40,7 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
         self._touched = 0  # rows that were gathered since those mapped were let go
 
@@ -78,6 +82,22 @@ class Table:
         self._errors.append(coded.errors)
         self._lengths.append(coded.lengths)
         self._count += len(rows)
+        if self._count % BLOCK_ROWS == 0 and self._blocks[-1].rows.flags.writeable:
+            self._held.append(self._blocks[-1])
+        if len(self._held) == HELD:
+            self._put_aside()
+
+    def _put_aside(self) -> None:
+        """Move the rows of full blocks to a file without a name; without room for it they stay in memory."""
+        held, self._held = self._held, []
+        with contextlib.suppress(OSError), tempfile.TemporaryFile() as file:
+            for block in held:
+                file.write(block.rows.data)
+            file.flush()
+            mapped = np.memmap(file, dtype=np.float32, mode="r", shape=(len(held) * BLOCK_ROWS, self.width))
+            self._mapped.append(mapped)
+            for number, block in enumerate(held):
+                block.rows = np.asarray(mapped[number * BLOCK_ROWS : (number + 1) * BLOCK_ROWS])
 
     def gather(self, indices: NDArray[np.intp]) -> Floats:
         """The rows at these indices, (m, h)."""
