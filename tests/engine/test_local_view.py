@@ -1,0 +1,182 @@
+"""The local engine's view against every document's score, whatever screen its vectors have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incdsi.documents import Document
+from incdsi.engine.local import Live
+from incdsi.engine.local.view import LocalView
+from incdsi.engine.settings import Settings
+from incdsi.errors import UnknownDocument
+from incdsi.filters import Filter, matches, parse
+from incdsi.records import Record, StoredQuery
+from incdsi.rows.products import exact
+from incdsi.search import fused
+from tests.rows.screens import SCREENS
+
+H = 6
+SETTINGS = Settings(fingerprint="", dimension=H, model=None)
+WORDS = ("map", "rope", "boots", "river", "tent")
+ODD = parse({"odd": True})
+
+
+def record(row: int, rng: np.random.Generator, vector: np.ndarray | None = None) -> Record:
+    text = " ".join(rng.choice(WORDS, rng.integers(1, 5)))
+    vector = rng.integers(-2, 3, H) if vector is None else vector  # whole numbers: ties
+    return Record(
+        document=Document(id=f"d{row}", text=text, metadata={"odd": bool(row % 2)}),
+        vector=vector.astype(np.float32),
+        anchor=vector.astype(np.float32),
+        queries=(StoredQuery(text=f"query {row}", embedding=rng.normal(size=H).astype(np.float32), preserved=True),),
+        row=row,
+    )
+
+
+class Shelf:
+    """A live index and, beside it, what it should show."""
+
+    def __init__(self, rng: np.random.Generator, count: int) -> None:
+        self.live, self.records = Live(SETTINGS), dict[int, Record]()
+        self._rng = rng
+        self.put(range(1, count + 1))
+
+    def put(self, rows: range | list[int]) -> None:
+        new = [record(row, self._rng) for row in rows]
+        self.live.put(new)
+        self.records.update((one.row, one) for one in new)
+
+    def remove(self, rows: list[int]) -> None:
+        self.live.remove(rows)
+        for row in rows:
+            del self.records[row]
+
+    def view(self) -> LocalView:
+        return LocalView(self.live, SETTINGS, self._matching)
+
+    def _matching(self, where: Filter) -> np.ndarray:
+        return np.array([row for row, one in self.records.items() if matches(where, one.document.metadata)], np.int64)
+
+
+def bm25(shelf: Shelf, text: str) -> dict[int, float]:
+    """By the formula, document by document."""
+    bags = {row: Counter(one.document.text.split()) for row, one in shelf.records.items()}
+    n, mean = len(bags), sum(bag.total() for bag in bags.values()) / max(len(bags), 1)
+    scores = dict.fromkeys(bags, 0.0)
+    for word in text.split():
+        df = sum(word in bag for bag in bags.values())
+        for row, bag in bags.items():
+            tf = bag[word]
+            scores[row] += np.log1p((n - df + 0.5) / (df + 0.5)) * tf / (tf + 0.9 * (0.25 + 0.75 * bag.total() / mean))
+    return scores
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    return (scores - scores.mean()) / scores.std() if len(scores) and np.ptp(scores) > 1e-9 else np.zeros_like(scores)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 30) | st.integers(300, 400),
+    k=st.integers(1, 12),
+    weight=st.sampled_from([0.0, 0.3, 0.7]),
+    filtered=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, weight, filtered):
+    rng = np.random.default_rng(seed)
+    with patch("incdsi.rows.local.Int8", screen):
+        shelf = Shelf(rng, n)
+    shelf.put(rng.choice(np.arange(1, n + 1), n // 3, replace=False).tolist())  # changed since
+    shelf.remove(rng.choice(np.arange(1, n + 1), n // 4, replace=False).tolist())
+    query, text = rng.normal(size=H).astype(np.float32), " ".join(rng.choice(WORDS, 2, replace=False))
+    where = ODD if filtered else None
+    rows = sorted(shelf.records)
+    learned = exact(np.stack([shelf.records[row].vector for row in rows]), query)
+    words = bm25(shelf, text)
+    total = (1 - weight) * standardised(learned) + weight * standardised(np.array([words[row] for row in rows]))
+    by_row = dict(zip(rows, total, strict=True))
+    allowed = [row for row in rows if where is None or row % 2]
+    expected = sorted(allowed, key=lambda row: (-by_row[row], row))[:k]
+    view = shelf.view()
+    found = fused(view.learned(query, where), view.lexical(text, where), weight).top(k)
+    assert found.scores == pytest.approx([by_row[row] for row in expected], abs=1e-5)
+    assert [by_row[row] for row in found.rows.tolist()] == pytest.approx(found.scores, abs=1e-5)
+
+
+def test_spreads_are_those_of_all_documents_and_leave_no_trace_of_the_removed():
+    rng = np.random.default_rng(0)
+    shelf = Shelf(rng, 60)
+    shelf.remove(list(range(1, 31)))
+    query = rng.normal(size=H).astype(np.float32)
+    view = shelf.view()
+    scores = exact(np.stack([one.vector for one in shelf.records.values()]), query)
+    words = np.array(list(bm25(shelf, "rope tent").values()))
+    for spread, known in ((view.learned(query, ODD).spread, scores), (view.lexical("rope tent", ODD).spread, words)):
+        assert (spread.count, spread.mean) == (30, pytest.approx(known.mean(), rel=1e-6))
+        assert spread.deviation == pytest.approx(known.std(), rel=1e-5)
+
+
+def test_a_view_keeps_to_its_moment():
+    rng = np.random.default_rng(1)
+    shelf = Shelf(rng, 5)
+    view, query = shelf.view(), np.ones(H, np.float32)
+    before = view.learned(query)
+    first = before.top(5)
+    shelf.put([2, 6])
+    shelf.remove([3])
+    assert before.top(5).rows.tolist() == first.rows.tolist()
+    assert before.score(first.rows) == pytest.approx(first.scores)
+    assert view.learned(query).score(first.rows) == pytest.approx(first.scores)
+    assert sorted(shelf.view().learned(query).top(9).rows.tolist()) == [1, 2, 4, 5, 6]
+    with pytest.raises(UnknownDocument, match="row 3"):
+        shelf.view().learned(query).score(np.array([3]))
+
+
+def test_words_alone_find_a_document_that_is_replaced_while_they_are_looked_up(monkeypatch):
+    shelf = Shelf(np.random.default_rng(2), 0)
+    rng = np.random.default_rng(3)
+    one = record(1, rng)
+    shelf.live.put([one])
+    view, look = shelf.view(), shelf.live.words.scores
+
+    def late(text: str, size: int) -> np.ndarray:
+        monkeypatch.undo()
+        shelf.live.put([one])  # the same document again, in another slot
+        return look(text, size)
+
+    monkeypatch.setattr(shelf.live.words, "scores", late)
+    assert view.lexical(one.document.text).top(1).rows.tolist() == [1]
+
+
+def test_rivals_and_preserve_rows_are_known_by_row_and_leave_out_who_asks():
+    rng = np.random.default_rng(4)
+    shelf = Shelf(rng, 8)
+    shelf.put([3])
+    view, queries = shelf.view(), rng.normal(size=(5, H)).astype(np.float32)
+    for without in (None, 3):
+        others = [row for row in sorted(shelf.records) if row != without]
+        scores, rows = view.rivals(queries, without)
+        known = np.stack([shelf.records[row].vector for row in others]) @ queries.T
+        assert scores == pytest.approx(known.max(axis=0), rel=1e-5)
+        assert [known[others.index(row), place] for place, row in enumerate(rows)] == pytest.approx(scores, rel=1e-5)
+        (near,) = view.preserve(0.0, without).nearest(np.ones((1, H)), 100)
+        assert sorted(near.owners.tolist()) == others
+
+
+def test_on_a_bench_nobody_sees_what_changes():
+    shelf = Shelf(np.random.default_rng(5), 4)
+    bench = shelf.live.bench()
+    bench.remove([1])
+    bench.put([record(9, np.random.default_rng(6))])
+    assert sorted(shelf.view().learned(np.ones(H, np.float32)).top(9).rows.tolist()) == [1, 2, 3, 4]
+    assert sorted(bench.learned(np.ones(H, np.float32)).top(9).rows.tolist()) == [2, 3, 4, 9]
+    assert bench.elsewhere("query 2", 9)
+    assert not bench.elsewhere("query 1", 9)
