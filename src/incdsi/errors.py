@@ -12,6 +12,7 @@ IncDSIError
 ├── VersionConflict (RuntimeError)       somebody changed the index since `if_version`
 ├── ModelNotFound (LookupError)          no encoder under that name, folder or package
 ├── EncoderMismatch (ValueError)         another encoder than the index was built with
+├── EncoderUnavailable (RuntimeError)    an encoder behind HTTP that does not answer, or refuses
 ├── MissingExtra (ImportError)           an optional part that is not installed
 ├── NeedsFolder (AttributeError)         what a server cannot do: it needs the index's folder
 ├── IndexLocked (RuntimeError)           another process is writing
@@ -93,6 +94,10 @@ class ModelNotFound(IncDSIError, LookupError):
 
 class EncoderMismatch(IncDSIError, ValueError):
     """Another encoder than the one the index was built with."""
+
+
+class EncoderUnavailable(IncDSIError, RuntimeError):
+    """An encoder behind HTTP does not answer, refuses, or answers with something else."""
 
 
 class MissingExtra(IncDSIError, ImportError):

@@ -81,13 +81,13 @@ def _server() -> tuple[Any, Any]:
 
 def _opened(path: Path, encoder: str | None) -> Index:
     """The index, made when it is not there, under an encoder of one thread: requests are what runs in parallel."""
+    from incdsi.engine.local.models import open_kept
     from incdsi.index import Index
-    from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
     if encoder is not None or not is_there(path):
         open_or_create(path, encoder, None).close()
     name = stored_settings(path).model
-    return Index.open(path, None if name is None else OnnxEncoder(path / name, threads=1))
+    return Index.open(path, None if name is None else open_kept(path / name, threads=1))
 
 
 def _fill(index: Index, quiet: bool) -> None:

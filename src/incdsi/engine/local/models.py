@@ -13,6 +13,7 @@ from incdsi.durable import appearing_folder, copy_tree, fsync, link_or_copy
 from incdsi.errors import EncoderMismatch, ModelNotFound
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.encoders.cache import cache_folder
+from incdsi.text.encoders.http_encoder import ENDPOINT, HttpEncoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
@@ -21,7 +22,7 @@ PART = ".part"  # half a model, on its way out
 
 def folder_name(encoder: Encoder) -> str | None:
     """Where an index keeps this encoder; None for one of the caller's own that it cannot keep."""
-    kept = isinstance(encoder, OnnxEncoder) or _is_torch(encoder)
+    kept = isinstance(encoder, OnnxEncoder | HttpEncoder) or _is_torch(encoder)
     return f"{MODELS}/{encoder.fingerprint[:16]}" if kept else None
 
 
@@ -59,6 +60,10 @@ def _put(encoder: Encoder, folder: Path) -> None:
         with appearing_folder(folder) as unfinished:
             copy_tree(encoder.folder, unfinished, link_or_copy if shared else shutil.copyfile)
             unfinished.chmod(0o755)  # the index's own folder says who may read it
+    elif isinstance(encoder, HttpEncoder):
+        with appearing_folder(folder) as unfinished:
+            encoder.save(unfinished)
+            unfinished.chmod(0o755)
     else:
         importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, folder)
 
@@ -84,13 +89,18 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
     return [path for path in (index_folder / MODELS).glob("*") if path != kept]
 
 
+def open_kept(folder: Path, *, threads: int = 0) -> Encoder:
+    """The encoder that an index keeps in this folder."""
+    return HttpEncoder.open(folder) if (folder / ENDPOINT).is_file() else OnnxEncoder(folder, threads=threads)
+
+
 def open_model(index_folder: Path, name: str | None, fingerprint: str, given: Encoder | str | Path | None) -> Encoder:
     """The encoder an index was built with: the caller's if it is the same, else the one it keeps."""
     if given is None and name is None:
         raise ModelNotFound(
             f"expected the encoder that {index_folder} was built with, found none kept there; open it with encoder=..."
         )
-    encoder = OnnxEncoder(index_folder / str(name)) if given is None else as_encoder(given)
+    encoder = open_kept(index_folder / str(name)) if given is None else as_encoder(given)
     if encoder.fingerprint != fingerprint:
         raise EncoderMismatch(
             f"expected the encoder {fingerprint[:12]} that {index_folder} was built with, "

