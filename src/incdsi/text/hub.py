@@ -1,4 +1,4 @@
-"""Models by folder or name: what lies here first, then one question to the hub, never a stack of retries."""
+"""Models by folder or name: local ones first, then a single request to the hub, without retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done with queries before they are solved for: drop the shared ones, represent the rest."""
+"""Queries before solving: drop the shared ones, represent the rest."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from incdsi.errors import InvalidInput
 def drop_shared(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Queries by document id, without those that belong to more than one document.
 
-    Texts are the same when they are after folding whitespace and case; within one document the
-    first of them is kept. Every id stays, if with an empty list.
+    Texts are compared with whitespace and case folded; within one document the first of equal ones is kept.
+    Every id is kept, if need be with an empty list.
     """
     unique = {document_id: distinct(texts) for document_id, texts in queries.items()}
     owners: dict[str, int] = {}
@@ -26,7 +26,7 @@ def drop_shared(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Texts with whitespace folded, the empty ones and the repetitions left out, in their order.
+    """Texts in order, whitespace folded, without empty ones and repetitions.
 
     Of repetitions the first is kept, or the first that was taught.
     """
@@ -41,7 +41,7 @@ def distinct(texts: Iterable[str]) -> list[str]:
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: whitespace and case folded."""
+    """The text with whitespace and case folded, for comparison."""
     return " ".join(text.split()).casefold()
 
 

@@ -1,6 +1,6 @@
 """Checkpoints that survive kill -9 and resume to the same bits.
 
-    <folder>/step-00000120/state.json           format, run, step and what the loop counts
+    <folder>/step-00000120/state.json           format, run, step and the counters of the loop
     <folder>/step-00000120/tensors.safetensors  parameters, optimizer moments, the best epoch's parameters
 
 There is no random state to save: batches and dropout are drawn from (seed, epoch) and (seed, step).
@@ -30,7 +30,7 @@ TENSORS = "tensors.safetensors"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Everything a run needs to go on after `step` steps."""
+    """Everything a run needs to resume after `step` steps."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -39,13 +39,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoints:
-    """The checkpoints of one run; `run` is a digest of everything that must be equal to resume."""
+    """The checkpoints of one run; `run` is a digest of everything that must match to resume."""
 
     folder: Path
     run: str
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Make the checkpoint durable, then remove the older ones; writing one step again does nothing."""
+        """Write the checkpoint durably, then remove older ones; writing the same step again does nothing."""
         target = self.folder / f"step-{checkpoint.step:08d}"
         if target.exists():
             return
@@ -59,7 +59,7 @@ class Checkpoints:
                 shutil.rmtree(older, ignore_errors=True)
 
     def read(self) -> Checkpoint | None:
-        """The newest checkpoint, None when there is none; raises InvalidInput for another run's."""
+        """The newest checkpoint, or None; raises InvalidInput if it belongs to another run."""
         found = self._found()
         return self._load(found[-1]) if found else None
 
@@ -68,7 +68,7 @@ class Checkpoints:
         remove_unfinished(self.folder)
 
     def _found(self) -> list[Path]:
-        # A folder whose removal was cut short has lost files; the newest is complete since its rename.
+        # A folder half removed has lost files; the newest was complete when it was renamed.
         return sorted(path for path in self.folder.glob("step-*") if (path / STATE).is_file())
 
     def _load(self, path: Path) -> Checkpoint:
@@ -103,7 +103,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Undo `optimizer_tensors`; learning rates stay as they are."""
+    """The inverse of `optimizer_tensors`; learning rates are left alone."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         number, _, name = key.partition(".")
@@ -112,5 +112,5 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
 
 
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose name begins with `prefix`, without it."""
+    """The tensors whose names start with `prefix`, which is removed."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Embeddings made once: from what the caller knows, from a folder of shards, from the encoder."""
+"""Embeddings computed once: taken from the caller, from a folder of shards, or from the encoder."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 
-SHARD = 2048  # texts a kill can cost
+SHARD = 2048  # texts that a kill can waste
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Embedder:
-    """Embeds texts with one encoder; `known` maps texts to embeddings it already made.
+    """Embeds texts with one encoder; `known` maps texts to embeddings already computed by it.
 
-    With a `folder`, finished shards are kept there under a digest of fingerprint and texts, so that a stopped
+    With a `folder`, finished shards are kept there under a digest of fingerprint and texts, so that a resumed
     run does not encode them again.
     """
 
@@ -32,7 +32,7 @@ class Embedder:
     folder: Path | None = None
 
     def embed(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
-        """Embeddings (n, h) in the order of the texts; `progress` counts the texts that had to be encoded."""
+        """Embeddings (n, h) in the order of the texts; `progress` counts the texts actually encoded."""
         out = np.empty((len(texts), self.encoder.dimension), dtype=np.float32)
         missing = []
         for place, text in enumerate(texts):

@@ -1,8 +1,8 @@
 """Finetuning, the paper's stage 1: encoder and document vectors together, on one device or several.
 
-The same call runs alone, under `accelerate launch` and under torchrun: every process holds all of V and the
-encoder, takes its share of each batch, and gradients are averaged, so the number of processes changes
-rounding (and the draws of dropout), nothing else.
+The same call works alone, under `accelerate launch` and under torchrun. Every process holds all of V and the
+encoder and takes its share of each batch; gradients are averaged. So the number of processes only changes
+rounding (and what dropout draws).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from incdsi.training.validation import own_ranks, quality, tally
 ROWS = "rows"
 ENCODER = "encoder."
 OPTIMIZER = "optimizer."
-ALIKE = 32  # texts that are padded to one length
+ALIKE = 32  # texts padded to the same length
 
 
 def train_finetune(
@@ -49,7 +49,7 @@ def train_finetune(
 ) -> tuple[TorchEncoder, NDArray[np.float32], Outcome]:
     """The adapted encoder (a copy), document vectors (n, h) and the curve; the best held-out epoch is kept.
 
-    start (n, h). On the CPU the outcome is the same to the bit for one seed, number of threads and processes.
+    start (n, h). On the CPU, the same seed, threads and processes give the same bits.
     """
     learner = FinetuneLearner(encoder, start, pairs, held_out, settings)
     outcome = run(learner, len(pairs.texts), settings, checkpoints=checkpoints, observe=observe)
@@ -74,7 +74,7 @@ class QueryClassifier(nn.Module):
 
 
 class FinetuneLearner:
-    """The classifier with its optimizer in this process, one of `accelerator.num_processes`."""
+    """The classifier and its optimizer in this process, one of `accelerator.num_processes`."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class FinetuneLearner:
         return bool(self.accelerator.is_main_process)
 
     def step(self, batch: NDArray[np.int64], number: int, rate: float) -> float:
-        """AdamW on the mean loss of the whole batch, of which this process computes its share."""
+        """An AdamW step on the mean loss of the whole batch, of which this process computes its share."""
         share, counts = self._share(batch)
         share = np.array(sorted(share, key=lambda i: len(self.pairs.texts[i])))
         parts = [self._features([self.pairs.texts[i] for i in part]) for part in _alike(share)]
@@ -114,7 +114,7 @@ class FinetuneLearner:
 
     @torch.no_grad()
     def measure(self) -> Quality | None:
-        """Quality on the held-out queries, shared among the processes, the same in all."""
+        """Quality on the held-out queries, computed by all processes together and the same in each."""
         mine = range(self.accelerator.process_index, len(self.held_out.texts), self.accelerator.num_processes)
         embeddings = self._embed([self.held_out.texts[i] for i in mine])
         owners = torch.from_numpy(self.held_out.owners[list(mine)])
@@ -122,7 +122,7 @@ class FinetuneLearner:
         return quality(self.accelerator.reduce(tally(ranks).to(self.accelerator.device), "sum"))
 
     def result(self) -> dict[str, Tensor]:
-        """V and the encoder's parameters; tied ones once."""
+        """V and the encoder's parameters, tied ones once."""
         encoder = {ENCODER + name: value for name, value in self.plain.encoder.named_parameters()}
         return {ROWS: self.plain.rows} | encoder
 
@@ -132,7 +132,7 @@ class FinetuneLearner:
         return self.result() | {OPTIMIZER + name: tensor for name, tensor in moments.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put back what `state` gave."""
+        """The inverse of `state`."""
         self._load(tensors)
         restore_optimizer(self.optimizer.optimizer, under(OPTIMIZER, tensors))
 
@@ -154,7 +154,7 @@ class FinetuneLearner:
             parameter.copy_(tensors[name])
 
     def _share(self, batch: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-        """This process's part of the batch; a process left without one computes something that counts 0."""
+        """This process's part of the batch; one left without any computes something of weight 0."""
         share = batch[self.accelerator.process_index :: self.accelerator.num_processes]
         return (share, 1.0) if len(share) else (batch[:1], 0.0)
 
@@ -174,7 +174,7 @@ class FinetuneLearner:
         return {key: value.to(device) if isinstance(value, Tensor) else value for key, value in features.items()}
 
     def _embed(self, texts: Sequence[str]) -> Tensor:
-        """Embeddings (m, h) in main memory; texts of like length share a batch."""
+        """Embeddings (m, h) in main memory; texts of similar length share a batch."""
         self.plain.encoder.eval()
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         embeddings = torch.empty(len(texts), self.plain.rows.shape[1])
@@ -196,24 +196,24 @@ class FinetuneLearner:
 
 
 def _alike(share: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
-    """Texts of like length together: padding all to the longest of a batch took 2 to 3 times as long."""
+    """Texts of similar length together: padding a whole batch to its longest text took 2 to 3 times as long."""
     return np.array_split(share, -(-len(share) // ALIKE))
 
 
 def _accelerator() -> Any:
-    """All devices the launcher gave; a pooling layer the model never uses must not stall the processes."""
+    """All devices from the launcher; a pooling layer the model never uses must not stall the processes."""
     handlers = [DistributedDataParallelKwargs(find_unused_parameters=True)]
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=_precision(), kwargs_handlers=handlers)
 
 
 def _precision() -> str:
-    """What the launcher says; without a word, bfloat16 on a GPU that has it, and float32 on every processor alike."""
+    """The launcher's choice; by default bfloat16 on a GPU that supports it, and float32 on every CPU."""
     has_units = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     return os.environ.get("ACCELERATE_MIXED_PRECISION") or ("bf16" if has_units else "no")
 
 
 def _optimizer(model: QueryClassifier, settings: FinetuneSettings) -> torch.optim.Optimizer:
-    """AdamW; the document vectors have their own learning rate, and shrink by no more a step than the encoder."""
+    """AdamW; the document vectors have their own learning rate but shrink no faster per step than the encoder."""
     rows_decay = settings.weight_decay * settings.learning_rate / settings.row_learning_rate
     groups = [
         {"params": list(model.encoder.parameters()), "lr": settings.learning_rate},

@@ -1,4 +1,4 @@
-"""Frozen training: cross-entropy over all documents with cached query embeddings; only V moves."""
+"""Frozen training: cross-entropy over all documents on cached query embeddings; only V changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def train_frozen(
 
 
 class FrozenLearner:
-    """V with its optimizer, on the first GPU when there is one; the cached queries stay in main memory."""
+    """V and its optimizer, on the first GPU if there is one; the cached queries stay in main memory."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class FrozenLearner:
         held_out: EmbeddedPairs,
         settings: FrozenSettings,
     ) -> None:
-        self.writes = os.environ.get("RANK", "0") == "0"  # under torchrun every process trains the same
+        self.writes = os.environ.get("RANK", "0") == "0"  # under torchrun every process trains the same model
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self.rows = torch.tensor(start, dtype=torch.float32, device=device, requires_grad=True)
         self.rows.grad = torch.zeros_like(self.rows)
@@ -73,7 +73,7 @@ class FrozenLearner:
 
     @torch.no_grad()
     def step(self, batch: NDArray[np.int64], number: int, rate: float) -> float:
-        """AdamW on the batch's mean loss."""
+        """An AdamW step on the batch's mean loss."""
         chosen = torch.from_numpy(batch)
         queries, owners = (part[chosen].to(self.rows.device) for part in (self.queries, self.owners))
         gradient = self.rows.grad
@@ -103,17 +103,17 @@ class FrozenLearner:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put back what `state` gave."""
+        """The inverse of `state`."""
         self.rows.copy_(tensors[ROWS])
         restore_optimizer(self.optimizer, under(OPTIMIZER, tensors))
 
     def anywhere(self, flag: bool) -> bool:
-        """There is one process."""
+        """There is only one process."""
         return flag
 
 
 def _tensors(pairs: EmbeddedPairs) -> tuple[Tensor, Tensor]:
-    """Embeddings and owners as tensors, over the same memory where it is writable and in order."""
+    """Embeddings and owners as tensors, sharing memory if it is writable and contiguous."""
     embeddings = np.require(pairs.embeddings, np.float32, ["C", "W"])
     return torch.from_numpy(embeddings), torch.from_numpy(np.require(pairs.owners, np.int64, ["C", "W"]))
 

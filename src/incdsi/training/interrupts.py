@@ -1,4 +1,4 @@
-"""Ctrl-C that never tears a step."""
+"""Ctrl-C that never interrupts a step."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Self
 
 
 class Interrupts:
-    """Inside, the first Ctrl-C only sets `pending`; a second one is raised at once.
+    """Inside the block, the first Ctrl-C only sets `pending`; a second one is raised at once.
 
-    Outside the main thread, or where Ctrl-C is ignored, nothing changes.
+    Outside the main thread, or if Ctrl-C is ignored, it does nothing.
     """
 
     def __init__(self) -> None:
@@ -30,5 +30,5 @@ class Interrupts:
 
     def _note(self, _signal: int, _frame: FrameType | None) -> None:
         if self.pending:
-            raise KeyboardInterrupt("training stopped inside a step; the last checkpoint is still whole")
+            raise KeyboardInterrupt("training stopped in the middle of a step; the last checkpoint is intact")
         self.pending = True

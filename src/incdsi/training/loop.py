@@ -1,4 +1,4 @@
-"""The loop of stage 1: batches by seed, the best epoch kept, early stop, checkpoints, Ctrl-C."""
+"""The training loop of stage 1: batches by seed, best epoch, early stopping, checkpoints, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ BEST = "best."
 
 
 class Learner(Protocol):
-    """What the loop drives: parameters that take steps, can be measured, saved and restored."""
+    """What the loop drives: parameters that can take steps and be measured, saved and restored."""
 
     @property
     def writes(self) -> bool:
         """Whether this process writes the checkpoints."""
 
     def step(self, batch: NDArray[np.int64], number: int, rate: float) -> float:
-        """One update on these queries, learning rates times `rate`; the batch's mean loss."""
+        """Update on these queries with learning rates times `rate`; the batch's mean loss."""
 
     def measure(self) -> Quality | None:
-        """Quality on the held-out queries, None without any."""
+        """Quality on the held-out queries; None if there are none."""
 
     def result(self) -> dict[str, Tensor]:
         """The parameters worth keeping."""
@@ -41,18 +41,18 @@ class Learner(Protocol):
         """All tensors that change from step to step."""
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Undo `state`."""
+        """The inverse of `state`."""
 
     def anywhere(self, flag: bool) -> bool:
-        """Whether the flag is set in any process; all processes wait for each other here."""
+        """Whether the flag is set in any process; a barrier."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Course:
-    """What the loop counts."""
+    """The counters of the loop."""
 
     step: int = 0
-    loss: float = 0.0  # summed over the running epoch's steps, by queries
+    loss: float = 0.0  # summed over the queries of the current epoch so far
     best_epoch: int = 0
     epochs: list[Epoch] = field(default_factory=list)
     best: dict[str, Tensor] = field(default_factory=dict)
@@ -80,9 +80,9 @@ def run(
     checkpoints: Checkpoints | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Train to the end, or go on from the newest checkpoint; the outcome is the same to the bit.
+    """Train to the end, resuming from the newest checkpoint if there is one; the outcome is the same to the bit.
 
-    Raises KeyboardInterrupt with a sentence after Ctrl-C, once the last finished step is in a checkpoint.
+    After Ctrl-C, raises KeyboardInterrupt with a message once the last finished step is in a checkpoint.
     """
     loop = _Loop(learner, queries, settings, checkpoints, observe)
     with Interrupts() as interrupts:
@@ -118,7 +118,7 @@ class _Loop:
 
     def begin(self) -> None:
         found = self.checkpoints.read() if self.checkpoints else None
-        self.learner.anywhere(False)  # every process has read before one may write
+        self.learner.anywhere(False)  # no process may write before all have read
         if self.checkpoints and self.learner.writes:
             self.checkpoints.clear_unfinished()
         if found is None:
@@ -127,7 +127,7 @@ class _Loop:
             self._resume(found)
 
     def advance(self, interrupts: Interrupts) -> None:
-        """One step, then whatever is due after it."""
+        """Take one step, then do whatever is due."""
         course = self.course
         batch = self._batch(course.step)
         rate = 1.0 - course.step / self.total if self.settings.decay else 1.0
@@ -178,7 +178,7 @@ class _Loop:
         return epoch
 
     def _end_epoch(self, epoch: Epoch) -> None:
-        """Keep this epoch's parameters if it is the best so far; without held-out queries the last is."""
+        """Keep this epoch's parameters if it is the best so far; without held-out queries, the last one is."""
         course = self.course
         course.epochs.append(epoch)
         best = course.epochs[course.best_epoch].quality

@@ -1,4 +1,4 @@
-"""The training pairs (query, document): checked, split, flattened."""
+"""Training pairs (query, document): validated, split and flattened."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class EmbeddedPairs(TextPairs):
 
 
 def document_positions(documents: Sequence[Document]) -> dict[str, int]:
-    """Each id's position; raises DuplicateDocument, or InvalidInput for no document at all."""
+    """The position of each id; raises DuplicateDocument, or InvalidInput if there are no documents."""
     positions: dict[str, int] = {}
     for place, document in enumerate(documents):
         if document.id in positions:
@@ -64,7 +64,7 @@ def document_positions(documents: Sequence[Document]) -> dict[str, int]:
 
 
 def require_queries(queries: Queries, positions: Mapping[str, int]) -> None:
-    """Raises UnknownDocument for a query of no document, InvalidInput for something that is not texts."""
+    """Raises UnknownDocument for queries of an unknown document, InvalidInput if they are not a list of texts."""
     for document_id, texts in queries.items():
         if document_id not in positions:
             raise UnknownDocument(
@@ -78,7 +78,7 @@ def require_queries(queries: Queries, positions: Mapping[str, int]) -> None:
 
 
 def hold_out(queries: Queries, seed: int) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Training and validation queries: documents with at least four give one, drawn by the seed."""
+    """Training and validation queries: every document with at least four gives up one, drawn by the seed."""
     draw = np.random.default_rng(seed)
     training = {document_id: list(texts) for document_id, texts in queries.items()}
     held_out: dict[str, list[str]] = {}
@@ -89,7 +89,7 @@ def hold_out(queries: Queries, seed: int) -> tuple[dict[str, list[str]], dict[st
 
 
 def flatten(queries: Queries, positions: Mapping[str, int]) -> TextPairs:
-    """All pairs in the order of the documents, whatever the order of the mapping."""
+    """All pairs, in the order of the documents rather than of the mapping."""
     pairs = [(positions[document_id], text) for document_id, texts in queries.items() for text in texts]
     pairs.sort(key=lambda pair: pair[0])
     owners = np.array([owner for owner, _ in pairs], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What training tells: epochs and moments. No torch here."""
+"""What training reports: epochs and moments. No torch here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Epoch:
 
     @classmethod
     def from_json(cls, fields: dict[str, object]) -> Epoch:
-        """Undo `dataclasses.asdict`."""
+        """The inverse of `dataclasses.asdict`."""
         quality = fields["quality"]
         measured = Quality(**quality) if isinstance(quality, dict) else None
         return cls(number=fields["number"], loss=fields["loss"], quality=measured)  # type: ignore[arg-type]

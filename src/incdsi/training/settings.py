@@ -1,4 +1,4 @@
-"""How stage 1 trains: frozen (document vectors only) and finetune (the paper), checked when made."""
+"""Settings of stage 1: frozen (document vectors only) and finetune (as in the paper), validated on construction."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What both ways of training share.
+    """What both modes share.
 
-    `start` is where the document vectors begin: `scale` times the text's embedding, `scale` times the mean
+    `start` is where the document vectors start: `scale` times the text's embedding, `scale` times the mean
     of the document's query embeddings, or normal noise of standard deviation 0.02 (then `scale` is unused).
-    `epsilon` is AdamW's for the document vectors. It is far above their gradients on purpose: dividing each
-    by its own size would move a document that no query asks for as far as one that is losing its queries.
+    `epsilon` is AdamW's, for the document vectors. It is far above their gradients on purpose: normalising each
+    gradient would move a document that no query asks for as far as one that is losing its queries.
     A step is then about learning_rate / epsilon times the mean gradient, so the rate grows with the batch.
     `decay` makes the learning rates fall linearly to zero over all epochs. Training stops after `patience`
-    epochs without a better validation score. `memory` bounds, in MiB, the one block of scores (queries x
-    documents) that is alive at a time; a single query's scores are the least possible block. A checkpoint is
-    written when `checkpoint_seconds` have passed since the last one (0: after every step).
+    epochs without a better validation score. `memory` limits, in MiB, the block of scores (queries x documents)
+    held at a time; the smallest block is one query's scores. A checkpoint is written every `checkpoint_seconds`
+    (0: after every step).
     """
 
     epochs: int
@@ -53,7 +53,7 @@ class Settings:
 
     @property
     def budget(self) -> int:
-        """Bytes the block of scores may take."""
+        """Bytes allowed for the block of scores."""
         return self.memory * MEBIBYTE
 
 
@@ -71,9 +71,9 @@ class FinetuneSettings(Settings):
     """Encoder and document vectors are trained together; `batch_size` counts all processes.
 
     First the document vectors learn alone for at most `frozen_epochs` (0: not at all, as in the paper), so that
-    the encoder does not follow vectors that know nothing. `learning_rate` is the encoder's, `row_learning_rate`
-    the document vectors'. A training query is cut after `max_length` tokens. `clip` is the largest norm of the
-    encoder's gradient.
+    the encoder does not chase untrained vectors. `learning_rate` is the encoder's, `row_learning_rate`
+    the document vectors'. Training queries are truncated to `max_length` tokens. `clip` limits the norm of
+    the encoder's gradient.
     """
 
     epochs: int = 3

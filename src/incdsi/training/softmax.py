@@ -6,8 +6,8 @@ For queries q_i with owners o_i and document vectors V, with p_i = softmax(V q_i
     d loss / dV   = sum_i (p_i - e_{o_i}) q_i^T
     d loss / dq_i = V^T (p_i - e_{o_i})
 
-Queries are taken in blocks, so that only one (block, n) matrix of scores exists at a time; it is turned
-into p - e in place and then multiplied away.
+Queries are processed in blocks, so that only one (block, n) matrix of scores exists at a time; it becomes p - e
+in place.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLOAT_BYTES = 4
 
 
 def block_size(documents: int, budget: int) -> int:
-    """How many queries' scores over all documents fit into `budget` bytes; at least one."""
+    """For how many queries the scores over all documents fit into `budget` bytes; at least one."""
     return max(1, budget // (FLOAT_BYTES * max(1, documents)))
 
 
@@ -56,7 +56,7 @@ def _surplus(scores: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class SummedCrossEntropy(torch.autograd.Function):
-    """The summed loss for autograd; both gradients are made on the way forward, so nothing (b, n) is kept."""
+    """The summed loss for autograd; both gradients are computed in the forward pass, so nothing (b, n) is kept."""
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, owners: Tensor, rows: Tensor, budget: int) -> Tensor:

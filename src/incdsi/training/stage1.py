@@ -1,4 +1,4 @@
-"""The one door to stage 1: documents and queries in, a trained model out."""
+"""The entry point of stage 1: documents and queries in, a trained model out."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def train(
 ) -> TrainedModel:
     """Train the initial model on `queries` (document id to texts) and keep its best validation epoch.
 
-    A query text that several documents share is dropped from all. Without `validation`, one query of every
-    document with at least four is held out by the seed. A document without a query keeps its start, `scale`
-    times its text's embedding. Finetuning adapts the encoder to the queries that are in `adapt_to` (none named:
-    to all); the others teach the document vectors alone, before it. `checkpoint` names a folder: training
-    stopped at any moment goes on from there to the same result. `known` gives embeddings this encoder has
-    already made, by text. `progress` counts texts while encoding, then steps; `observe` sees every step. Under
-    several processes each returns the model, and one of them should save it.
+    A query shared by several documents is dropped from all of them. Without `validation`, every document with at
+    least four queries has one held out, drawn by the seed. A document without queries stays where it starts: at
+    `scale` times its text's embedding. Finetuning adapts the encoder to the queries in `adapt_to` (None: to all);
+    the others only train the document vectors, beforehand. `checkpoint` is a folder from which a stopped run
+    resumes, to the same result. `known` holds embeddings this encoder has already computed, by text. `progress`
+    counts texts while encoding, then steps; `observe` sees every step. With several processes, each returns the
+    model and one of them should save it.
     """
     settings = _settings(mode, settings, encoder)
     pairs, held_out = _pairs(documents, queries, validation, settings.seed)
@@ -82,7 +82,7 @@ def train(
     if isinstance(settings, FinetuneSettings):
         assert isinstance(encoder, TorchEncoder)
         if settings.frozen_epochs:
-            # Again when a stopped run goes on: rows that finetuning leaves alone come from here.
+            # Repeated when a stopped run resumes: rows that finetuning leaves alone come from here.
             start = _learned_alone(start, embedded, settings, _watch(progress, None), folder)
         encoder, rows, outcome = train_finetune(
             encoder, start, joint, held_out, settings, checkpoints=checkpoints, observe=watch
@@ -99,7 +99,7 @@ def train(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Embedded:
-    """All texts of a run with their embeddings by one encoder."""
+    """All texts of a run, embedded by one encoder."""
 
     text: NDArray[np.float32]
     training: EmbeddedPairs
@@ -172,7 +172,7 @@ def _checkpoints(
     joint: TextPairs,
     start: NDArray[np.float32],
 ) -> Checkpoints | None:
-    """The run's checkpoints, named by a digest of all that its outcome depends on."""
+    """The run's checkpoints, named by a digest of everything its outcome depends on."""
     if folder is None:
         return None
     chosen = {name: value for name, value in asdict(settings).items() if name not in WITHOUT_EFFECT}
@@ -187,7 +187,7 @@ def _checkpoints(
 def _learned_alone(
     start: NDArray[np.float32], embedded: _Embedded, settings: FinetuneSettings, watch: Observe, folder: Path | None
 ) -> NDArray[np.float32]:
-    """The document vectors where frozen training ends; minutes, so it is not kept when it is stopped."""
+    """The document vectors after frozen training; it takes minutes, so it is not checkpointed."""
     frozen = FrozenSettings(epochs=settings.frozen_epochs, seed=settings.seed, memory=settings.memory)
     try:
         rows, _ = train_frozen(start, embedded.training, embedded.validation, frozen, observe=watch)

@@ -1,4 +1,4 @@
-"""Where document vectors begin."""
+"""Where document vectors start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from incdsi.text.queries import represent
 from incdsi.training.settings import Settings
 
-NOISE = 0.02  # BERT's own initial deviation, as the paper's classification layer
+NOISE = 0.02  # BERT's initialisation, as for the paper's classification layer
 
 
 def start_rows(
@@ -19,7 +19,7 @@ def start_rows(
     query_embeddings: NDArray[np.float32],
     owners: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """The start (n, h) that `settings` names; a document without a query begins at its text's embedding."""
+    """The start (n, h) that `settings` asks for; a document without queries starts at its text's embedding."""
     text = np.float32(settings.scale) * text_embeddings
     if settings.start == "text":
         return text
@@ -34,7 +34,7 @@ def start_rows(
 def represent_all(
     query_embeddings: NDArray[np.float32], owners: NDArray[np.int64], documents: int
 ) -> NDArray[np.float32]:
-    """Each document's representative query (n, h); zero without a query."""
+    """Each document's representative query (n, h); zero if it has no queries."""
     order = np.argsort(owners, kind="stable")
     bounds = np.searchsorted(owners[order], np.arange(documents + 1))
     out = np.zeros((documents, query_embeddings.shape[1]), dtype=np.float32)
@@ -44,7 +44,7 @@ def represent_all(
 
 
 class FixedRows:
-    """The rows of documents without a query: every query would only push them away, so they stay put."""
+    """The rows of documents without queries: training would only push them away, so they stay put."""
 
     def __init__(self, start: NDArray[np.float32], owners: NDArray[np.int64], device: torch.device) -> None:
         fixed = np.flatnonzero(np.bincount(owners, minlength=len(start)) == 0)

@@ -12,7 +12,7 @@ DEPTH = 10
 
 
 def own_ranks(queries: Tensor, owners: Tensor, rows: Tensor, *, budget: int) -> Tensor:
-    """The rank, from 1, of each query's own document; a tie, or a score that is NaN, counts against it."""
+    """The rank, from 1, of each query's own document; a tie or a NaN counts against it."""
     size = block_size(rows.shape[0], budget)
     ranks = []
     for first in range(0, queries.shape[0], size):

@@ -1,7 +1,7 @@
 """From a document to the queries it should answer.
 
-`Spans` is built in and needs no model; `seq2seq.Seq2Seq` asks a T5 (extra `train`); any callable of
-the user's from Document to strings will do.
+`Spans` is built in and needs no model; `seq2seq.Seq2Seq` uses a T5 (extra `train`); any callable from Document
+to strings will do.
 """
 
 from incdsi.text.generators.identity import described, restored

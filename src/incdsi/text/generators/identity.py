@@ -1,4 +1,4 @@
-"""Which generator it is, as plain values, and the same one again from them."""
+"""A generator's identity as plain values, and the generator restored from them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from incdsi.errors import InvalidInput
 from incdsi.text.generators.protocol import Generator
 from incdsi.text.generators.spans import Spans
 
-SEQ2SEQ = "incdsi.text.generators.seq2seq"  # imported when it is needed: it brings torch
+SEQ2SEQ = "incdsi.text.generators.seq2seq"  # imported lazily: it imports torch
 
 
 def described(generator: Generator) -> dict[str, Any]:
-    """Its name and parameters; of one of the caller's own, where it is defined."""
+    """Its name and parameters; for the caller's own, where it is defined."""
     if type(generator) is Spans:
         return {"name": "spans", **asdict(generator)}
     one: Any = generator
@@ -28,7 +28,7 @@ def described(generator: Generator) -> dict[str, Any]:
 
 
 def restored(described: Mapping[str, Any]) -> Generator:
-    """The generator with that name and these parameters; InvalidInput when it cannot be made again."""
+    """The generator with that name and these parameters; InvalidInput if it cannot be restored."""
     name, parameters = described["name"], {key: value for key, value in described.items() if key != "name"}
     if name == "own":
         raise InvalidInput(
@@ -42,9 +42,9 @@ def restored(described: Mapping[str, Any]) -> Generator:
             seq2seq = importlib.import_module(SEQ2SEQ)
             made: Generator = seq2seq.Seq2Seq(parameters["model"], sampling=seq2seq.Sampling(**parameters["sampling"]))
             return made
-    except (TypeError, KeyError):  # parameters of a later version
+    except (TypeError, KeyError):  # parameters of a newer version
         pass
     raise InvalidInput(
         f"the queries of this index are written by the generator {name!r} with {parameters}, "
-        "which this version does not know; upgrade incdsi, or open the index with generator=..."
+        "unknown to this version; upgrade incdsi, or open the index with generator=..."
     )

@@ -1,4 +1,4 @@
-"""A JSONL file of finished documents, so that long generation can be interrupted."""
+"""A JSONL file of finished documents, so that a long generation can be interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from incdsi.errors import InvalidFile
 
 
 class Journal:
-    """Queries by key, one line each: {"id", "key", "queries"}; a line torn by a kill is not there."""
+    """Queries by key, one line each: {"id", "key", "queries"}; a line torn by a kill does not count."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

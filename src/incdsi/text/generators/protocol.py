@@ -1,4 +1,4 @@
-"""What a generator is, and how one is run over many documents."""
+"""What a generator is, and running one over many documents."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def generate_all(
 ) -> dict[str, list[str]]:
     """Queries by document id: whitespace folded, none empty, none twice for one document.
 
-    Raises DuplicateDocument for an id that comes twice, InvalidInput when the generator returns
-    something else than strings.
+    Raises DuplicateDocument for an id that occurs twice, InvalidInput if the generator returns anything but
+    strings.
     """
     batch = list(documents)
     _require_distinct_ids(batch)

@@ -36,7 +36,7 @@ except ImportError as error:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How queries are drawn: `count` a document from its sections, each word among the `top_k` likeliest."""
+    """How queries are drawn: `count` per document, from its sections, each token from the `top_k` likeliest."""
 
     count: int = 15
     section: int = 512
@@ -52,10 +52,9 @@ class Sampling:
 
 
 class Seq2Seq:
-    """A generator through transformers: what it writes for a document depends on that document and the seed.
+    """A generator that uses transformers; what it writes for a document depends only on the document and the seed.
 
-    With `journal`, a JSONL file, work that was interrupted goes on where it stopped and ends in the
-    same queries as without the interruption.
+    With `journal`, a JSONL file, interrupted work resumes where it stopped and ends with the same queries.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Seq2Seq:
 
     @property
     def model(self) -> str:
-        """The name or folder it was loaded from, so that it is found from anywhere."""
+        """The name or absolute folder it was loaded from."""
         folder = Path(self._name)
         return str(folder.resolve()) if folder.is_dir() else self._name
 
@@ -87,8 +86,8 @@ class Seq2Seq:
     def generate_many(self, documents: Sequence[Document], progress: Progress | None = None) -> list[list[str]]:
         """The queries of each document, in the order of the documents.
 
-        A batch is written to the journal as soon as it is done; one that was not is done again whole,
-        so that a document meets the same company and the same rounding as without the interruption.
+        A batch is written to the journal when it is done; an unfinished one is repeated as a whole, so that each
+        document is rounded in the same company as without the interruption.
         """
         known = self.journal.read() if self.journal is not None else {}
         written: list[list[str]] = []
@@ -107,7 +106,7 @@ class Seq2Seq:
         return written
 
     def _key(self, document: Document) -> str:
-        """What the queries depend on: another text, model or setting is another key."""
+        """A digest of what the queries depend on: text, model and settings."""
         settings = [self._name, asdict(self.sampling), document.id, document.content]
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
@@ -124,7 +123,7 @@ class Seq2Seq:
         return [distinct(texts) for texts in written]
 
     def _draws(self, counts: list[int]) -> tuple[list[int], list[int]]:
-        """For each query to draw, its document and its section; no draws for a document without sections."""
+        """The document and the section of each query to draw; none for a document without sections."""
         owners, rows = [], []
         first = 0
         for place, sections in enumerate(counts):
@@ -183,7 +182,7 @@ class _TopKSampling(LogitsProcessor):  # type: ignore[misc]
         self.noise = noise  # (rows, steps, k)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        step = input_ids.shape[1] - 1  # the decoder's start token is there from the beginning
+        step = input_ids.shape[1] - 1  # not counting the decoder's start token
         likeliest = scores.topk(min(self.noise.shape[2], scores.shape[1]), dim=1)
         drawn = likeliest.values.double() + self.noise[:, step, : likeliest.values.shape[1]]
         choice = likeliest.indices.gather(1, drawn.argmax(dim=1, keepdim=True))

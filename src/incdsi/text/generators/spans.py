@@ -12,10 +12,10 @@ from incdsi.errors import InvalidInput
 from incdsi.markdown import heading, without_links
 from incdsi.text.queries import distinct, fold
 
-WORDS = 64  # most words of one span
+WORDS = 64  # most words in a span
 CHARACTERS = 480  # the same for scripts without spaces
-SUBJECT = 6  # words of a title that is put before a span: a longer one would drown it
-WINDOW = 4096  # characters read at each place of a long text
+SUBJECT = 6  # most words of a title that is put before a span: a longer one would drown it
+WINDOW = 4096  # characters read at each place in a long text
 WINDOWS = 8  # places, spread evenly: 1 MB costs no more than 32 kB
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """A deterministic generator, at most `limit` spans a document, the title first.
+    """A deterministic generator of at most `limit` spans per document, the title first.
 
     >>> Spans()(Document(id="a", title="Boots", text="Waterproof. They survive a river."))[0]
     'Boots'
@@ -49,7 +49,7 @@ class Spans:
             raise InvalidInput(f"limit must be a whole number of at least 1, not {self.limit!r}")
 
     def __call__(self, document: Document) -> list[str]:
-        """The spans, none empty and none twice; an empty document has none."""
+        """The spans, distinct and not empty; an empty document has none."""
         title = _shortened(document.title)
         lines = _FENCE.sub("\n", _windows(document.text)).split("\n")
         found = [heading(line) for line in lines]
@@ -67,7 +67,7 @@ class Spans:
 
 
 def _windows(text: str) -> str:
-    """The text, or pieces of a long one spread evenly over it, each cut at words."""
+    """The text or, if it is long, pieces spread evenly over it, cut between words."""
     if len(text) <= WINDOW * WINDOWS:
         return text
     step = (len(text) - WINDOW) / (WINDOWS - 1)
@@ -90,7 +90,7 @@ def _shortened(text: str) -> str:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Pieces between sentence ends; an abbreviation or initial ends none."""
+    """Pieces between sentence ends; an abbreviation or initial does not end a sentence."""
     start = 0
     for edge in _EDGE.finditer(text):
         if _SHORTENED.search(text, max(start, edge.start() - 8), edge.start()):
@@ -101,7 +101,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _clauses(sentence: str) -> Iterator[str]:
-    """Parts of a sentence of at least four words, if it has several."""
+    """The parts of a sentence, if it has several, that have at least four words."""
     parts = _CLAUSE.split(sentence)
     if len(parts) > 1:
         yield from (part for part in parts if part.count(" ") >= 3)
@@ -112,7 +112,7 @@ def _terms(text: str) -> set[str]:
 
 
 def _weights(sentences: Iterable[str]) -> dict[str, float]:
-    """How much a term says: more when the document repeats it, with soon diminishing returns."""
+    """How much a term says: more if the document repeats it, with quickly diminishing returns."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(_terms(sentence))
@@ -120,7 +120,7 @@ def _weights(sentences: Iterable[str]) -> dict[str, float]:
 
 
 def _spread(texts: list[str], weights: dict[str, float], limit: int) -> list[str]:
-    """The texts that say most, of many of them one from each of `limit` stretches."""
+    """The texts that say most; if there are many, one from each of `limit` stretches."""
     if len(texts) <= 4 * limit:
         return _covering(texts, weights, limit)
     edges = [place * len(texts) // limit for place in range(limit + 1)]
@@ -128,7 +128,7 @@ def _spread(texts: list[str], weights: dict[str, float], limit: int) -> list[str
 
 
 def _covering(texts: list[str], weights: dict[str, float], limit: int) -> list[str]:
-    """At most `limit` texts that together say most: each time the one with the most unsaid terms."""
+    """At most `limit` texts that together say most, chosen greedily by the terms not said yet."""
     terms = [_terms(text) for text in texts]
     unsaid = dict(weights)
     left = [place for place in range(len(texts)) if terms[place]]
@@ -143,7 +143,7 @@ def _covering(texts: list[str], weights: dict[str, float], limit: int) -> list[s
 
 
 def _about(title: str, text: str) -> str:
-    """The text with its subject: the title before it, unless that is long or the text names it already."""
+    """The text with the title before it, unless the title is long or the text already contains it."""
     if (
         not title
         or not text
