@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from index_samples import TOY, answers, asked, doc, docs
+from index_samples import TOY, answers, asked, asked_for, doc, docs
 
 from incdsi.index import Index
+from incdsi.records import Record
 
 
 def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
@@ -33,6 +37,31 @@ def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
         assert {entry[2] for entry in answers(index)} == {entry[2] for entry in found}
         preserve = len(index._engine.live.vectors.under(0.0))
         assert preserve <= 2 * sum(len(index._engine.store.get(f"d{n}").queries) for n in range(10)) + 1
+
+
+def test_info_and_tuning_hold_a_few_records_at_a_time(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = docs(300)
+    index.set_tuning(True)
+    with monkeypatch.context() as patch:
+        patch.setattr("incdsi.index.tuning.ENOUGH", 10**6)
+        index.add_many(batch, asked_for(batch, 4))
+    for name in ("tuning.SAMPLE", "quality.PORTION", "replacement.BATCH"):
+        monkeypatch.setattr(f"incdsi.index.{name}", 16)
+    held, most, records = list[weakref.ref[Any]](), 0, index._engine.records
+
+    def watched() -> Iterator[Record]:
+        nonlocal held, most
+        for record in records():
+            held = [one for one in held if one() is not None]
+            held.append(weakref.ref(record.anchor))
+            most = max(most, len(held))
+            yield record
+
+    monkeypatch.setattr(index._engine, "records", watched)
+    assert index.info().held_out_queries > 50
+    assert most < 40
+    assert index.tune().queries > 50
+    assert most < 80
 
 
 def resident() -> int:

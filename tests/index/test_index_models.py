@@ -209,6 +209,29 @@ def test_without_links_a_model_is_copied(tmp_path: Path, tiny_bert: Path, monkey
     assert {path.stat().st_nlink for path in (tmp_path / "shop" / "model").rglob("*") if path.is_file()} == {1}
 
 
+def test_a_reader_never_takes_vectors_of_one_encoder_for_those_of_another(
+    tmp_path: Path, two_models: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, away and back again between two looks of a reader: settings and vectors are read at one moment."""
+    old, new = two_models
+    with Index.create(tmp_path / "shop", old) as index:
+        index.add_many(docs(6))
+        with Index.open(tmp_path / "shop") as reader:
+            found = answers(reader)
+            index.adopt(new)
+            changes = reader._engine.store.changes
+
+            def late(since: int) -> Any:
+                monkeypatch.undo()
+                then = changes(since)  # what the new encoder made
+                index.adopt(old)
+                return then
+
+            monkeypatch.setattr(reader._engine.store, "changes", late)
+            assert reader.search("boots")
+            assert answers(reader) == answers(index) == found
+
+
 def adopted(old: Any, new: Any, *, killed: Callable[[pytest.MonkeyPatch], None] | None = None) -> Any:
     """An index that adopts, after a process that was killed while it did; only the end is acknowledged."""
 
