@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +40,20 @@ class _Likely(NamedTuple):
     def none(cls, at_least: Doubles) -> _Likely:
         nobody = np.empty(0, dtype=np.intp)
         return cls(nobody, nobody, np.empty(0), at_least)
+
+
+class _Exact:
+    """Exact scores of a vector with the slots asked for; those asked for again are remembered."""
+
+    def __init__(self, table: Table, vector: Floats, count: int) -> None:
+        self._table = table
+        self._vector = vector
+        self._known = np.full(count, np.nan)
+
+    def __call__(self, slots: Slots) -> Doubles:
+        new = slots[np.isnan(self._known[slots])]
+        self._known[new] = exact(self._table.gather(new), self._vector)
+        return np.asarray(self._known[slots])
 
 
 class LocalRows:
@@ -214,13 +227,10 @@ class LocalRows:
                 alive=moment.alive,
                 screened=screened[:, column].astype(np.float64),
                 doubt=asked.doubt(errors, lengths, column),
-                exact=partial(self._exact, vector),
+                exact=_Exact(self._vectors, vector, count),
             )
             for column, vector in enumerate(vectors)
         ]
-
-    def _exact(self, vector: Floats, slots: Slots) -> Doubles:
-        return exact(self._vectors.gather(slots), vector)
 
     def _best(self, queries: Floats, askers: Slots, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""

@@ -23,7 +23,7 @@ BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
-TOUCHED = 1024  # mapped rows that may be in memory: each comes with 64 KB around it
+TOUCHED = 8192  # mapped rows that may be in memory: each comes with up to 64 KB around it
 
 
 class Table:

@@ -99,6 +99,10 @@ class Live:
         """Where the present state of that document is."""
         return self._slots.get(row)
 
+    def slots(self, rows: Rows) -> NDArray[np.intp]:
+        """Where the present states of these documents are; -1 for one that is not there."""
+        return np.array([self._slots.get(row, -1) for row in rows.tolist()], dtype=np.intp)
+
     @property
     def rows(self) -> Rows:
         """The rows of all slots so far."""

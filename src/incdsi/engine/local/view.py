@@ -79,16 +79,18 @@ class LocalView:
 
     def slots(self, rows: Rows) -> Slots:
         """Where these documents were then; UnknownDocument when one was not there."""
-        return np.array([self._slot(row) for row in rows.tolist()], dtype=np.intp)
+        slots = self._live.slots(rows)
+        there = (slots >= 0) & (slots < len(self.alive))
+        there[there] = self.alive[slots[there]]
+        for place in np.flatnonzero(~there):  # it changed since
+            slots[place] = self._slot_then(rows[place])
+        return slots
 
-    def _slot(self, row: int) -> int:
-        slot = self._live.slot(row)
-        if slot is None or slot >= len(self.alive) or not self.alive[slot]:  # it changed since
-            found = np.flatnonzero((self.rows[: len(self.alive)] == row) & self.alive)
-            if len(found) == 0:
-                raise UnknownDocument(f"no document in row {row}; it may have been deleted")
-            slot = int(found[0])
-        return slot
+    def _slot_then(self, row: int) -> int:
+        found = np.flatnonzero((self.rows[: len(self.alive)] == row) & self.alive)
+        if len(found) == 0:
+            raise UnknownDocument(f"no document in row {row}; it may have been deleted")
+        return int(found[0])
 
     def _allowed(self, where: Filter | None) -> Mask:
         if where is None:
