@@ -17,6 +17,7 @@ from incdsi.client.connecting import FOLDER_ONLY
 from incdsi.documents import Document, Taught
 from incdsi.errors import (
     DuplicateDocument,
+    InvalidDocument,
     InvalidInput,
     NeedsFolder,
     UnknownDocument,
@@ -30,6 +31,7 @@ from tests.index.index_samples import asked, asked_for, docs
 from tests.server.servers import make
 
 AWAITED = {"__len__": "count", "__contains__": "contains", "__enter__": "__aenter__", "__exit__": "__aexit__"}
+IMPOSSIBLE = ("", "x" * 2000, "\ud800")  # ids no document can have
 CONSTRUCTORS = {"build", "create", "open"}
 
 
@@ -159,19 +161,30 @@ def test_the_same_errors(index: SearchIndex) -> None:
         (UnknownDocument, lambda: index.update(Document(id="gone", text="x"))),
         (UnknownDocument, lambda: index.delete("gone")),
         (UnknownDocument, lambda: index.teach("x", "gone")),
+        (UnknownDocument, lambda: index.add_many([Document(id="s", text="x")], {"gone": ["a query"]})),
+        *((UnknownDocument, lambda id=id: index.get(id)) for id in IMPOSSIBLE),
+        *((UnknownDocument, lambda id=id: index.queries(id)) for id in IMPOSSIBLE),
+        *((UnknownDocument, lambda id=id: index.delete(id)) for id in IMPOSSIBLE),
+        *((UnknownDocument, lambda id=id: index.delete(["d0", id])) for id in (*IMPOSSIBLE, 7)),
+        *((UnknownDocument, lambda id=id: index.teach("x", id)) for id in IMPOSSIBLE),
         (InvalidInput, lambda: index.search("")),
-        (InvalidInput, lambda: index.search("x", k=0)),
+        *((InvalidInput, lambda k=k: index.search("x", k=k)) for k in (0, "3", 3.0, True)),
+        (InvalidInput, lambda: index.search(7)),
         (InvalidInput, lambda: index.search("x", mode="best")),
         (InvalidInput, lambda: index.search("x", where={"a": {"near": 1}})),
         (InvalidInput, lambda: index.search("x", where={"a": float("nan")})),
+        (InvalidInput, lambda: index.search("x", where={1: "a"})),
         (InvalidInput, lambda: index.teach(" ", "d0")),
         (InvalidInput, lambda: index.delete()),
-        (InvalidInput, lambda: index.add(Document(id="s", text="\ud800"))),
+        (InvalidDocument, lambda: index.add(Document(id="s", text="\ud800"))),
+        (InvalidDocument, lambda: index.upsert(Document(id="\ud800", text="x"))),
+        (InvalidDocument, lambda: index.teach("half \ud83d a pair", "d0")),
         (InvalidInput, lambda: index.add(Document(id="q", text="x"), "a text instead of a list")),
     ):
         with pytest.raises(error):
             change()
     assert len(index) == 1
+    assert not any(id in index for id in (*IMPOSSIBLE, 7, None))
 
 
 def test_all_documents_with_their_queries(index: SearchIndex) -> None:

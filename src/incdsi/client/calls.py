@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import LONGEST_ID, Addition, Document, Hit, plain, queries_from_json, queries_to_json
+from incdsi.documents import LONGEST_ID, Addition, Document, Hit, plain, queries_from_json, queries_to_json, utf8
 from incdsi.errors import InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
 from incdsi.info import Info
@@ -39,11 +39,11 @@ def version() -> Call[int]:
 
 
 def get(id: str) -> Call[Document]:
-    return Call(method="GET", path=_there(id), read=Document.from_json)
+    return Call(method="GET", path=_at(_possible(id)), read=Document.from_json)
 
 
 def queries(id: str) -> Call[list[str]]:
-    return Call(method="GET", path=_there(id), read=queries_from_json)
+    return Call(method="GET", path=_at(_possible(id)), read=queries_from_json)
 
 
 def documents() -> Call[Document]:
@@ -86,7 +86,7 @@ def add_many(
     asked = dict(queries or {})
     strangers = asked.keys() - {document.id for document in batch}
     if strangers:
-        raise InvalidInput(f"there are queries for {min(strangers)!r}, which is not in the batch; attach them instead")
+        raise UnknownDocument(f"there are queries for {min(strangers)!r}, which is not among the documents")
     size = max(1, len(batch)) if whole or if_version is not None else PORTION
     for start in range(0, len(batch), size):
         yield _add(batch[start : start + size], asked, if_version, list)
@@ -101,7 +101,7 @@ def upsert(document: Document, queries: Sequence[str] = (), *, if_version: int |
 
 
 def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
-    return _write("POST", "/v1/teach", {"query": query, "id": id}, if_version, Addition.from_json)
+    return _write("POST", "/v1/teach", {"query": query, "id": _possible(id)}, if_version, Addition.from_json)
 
 
 def delete(
@@ -113,7 +113,8 @@ def delete(
 ) -> Call[int]:
     if (id is None) == (where is None):
         raise InvalidInput("delete takes either an id or a filter")
-    chosen = {"where": _plain(where)} if id is None else {"ids": [id] if isinstance(id, str) else list(id)}
+    ids = [id] if isinstance(id, str) else list(id or ())
+    chosen = {"where": _plain(where)} if id is None else {"ids": [_possible(one) for one in ids]}
     body = {**chosen, "resolve": resolve}
     return _write("POST", "/v1/documents/delete", body, if_version, lambda found: int(found["deleted"]))
 
@@ -154,15 +155,15 @@ def _write(method: str, path: str, body: object, if_version: int | None, read: C
 
 def _at(id: str) -> str:
     # A dot is never encoded by `quote`, and a path of dots means another folder.
-    name = quote(id, safe="", errors="surrogatepass")
+    name = quote(utf8(id, f"document {id!r}"), safe="")
     return "/v1/documents/" + (name.replace(".", "%2E") if set(name) == {"."} else name)
 
 
-def _there(id: str) -> str:
-    """The path of a document to read; no document has an id that the index would not take."""
-    if not 0 < len(id) <= LONGEST_ID:
+def _possible(id: str) -> str:
+    """The id of a document that may exist; the server calls any other invalid, where the index knows none."""
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID or id != _readable(id):
         raise UnknownDocument(f"no document {id!r:.80} in the index; check the id")
-    return _at(id)
+    return id
 
 
 def _with_queries(document: Document, texts: Sequence[str]) -> dict[str, Any]:
@@ -181,6 +182,8 @@ def _readable(text: str) -> str:
 def _plain(where: object) -> object:
     """A filter as JSON has it: lists for sets and tuples, ISO text for dates, Python's numbers for numpy's."""
     if isinstance(where, Mapping):
+        if not all(isinstance(name, str) for name in where):  # JSON would make texts of them
+            raise InvalidInput("field names in a filter must be strings")
         return {name: _plain(value) for name, value in where.items()}
     if isinstance(where, list | tuple | set | frozenset):
         return [_plain(value) for value in where]
@@ -189,9 +192,10 @@ def _plain(where: object) -> object:
 
 def _dumped(body: object) -> bytes:
     try:
-        return json.dumps(body, allow_nan=False).encode()
+        text = json.dumps(body, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"this cannot be sent as JSON: {error}") from error
+    return utf8(text, "the request")
 
 
 def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:

@@ -27,9 +27,9 @@ MOST_NEIGHBOURS = 50
 
 
 class Asked(BaseModel):
-    """A request; unknown fields are refused, so that a typo is noticed."""
+    """A request; unknown fields are refused, so that a typo is noticed, and nothing is converted."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Answer(BaseModel):
