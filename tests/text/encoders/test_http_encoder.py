@@ -223,8 +223,8 @@ def test_a_server_that_goes_away_loses_nothing(served: tuple[str, Embeddings], t
 
 
 def test_what_is_no_address_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="expected an address and a model's name"):
+    with pytest.raises(InvalidInput, match="are not the address of a server and the name of a model"):
         load_encoder("http://127.0.0.1:9/v1")
     (tmp_path / "endpoint.json").write_text("{}")
-    with pytest.raises(InvalidFile, match="expected the address of an encoder"):
+    with pytest.raises(InvalidFile, match="not the address of an encoder"):
         HttpEncoder.open(tmp_path)

@@ -61,7 +61,7 @@ class HttpEncoder:
     def connect(cls, url: str, model: str, *, prompt: str = "", document_prompt: str = "") -> Self:
         """An encoder at `url` (such as http://localhost:11434/v1), which is asked once for its dimension."""
         if not url.startswith(("http://", "https://")) or not model:
-            raise InvalidInput(f"expected an address and a model's name, found {url!r} and {model!r}")
+            raise InvalidInput(f"{url!r} and {model!r} are not the address of a server and the name of a model")
         probe = _asked(url, model, [PROBE])[0]
         found = tuple(float(value) for value in probe)
         return cls(Endpoint(url=url, model=model, prompt=prompt, document_prompt=document_prompt, probe=found))
@@ -74,7 +74,7 @@ class HttpEncoder:
             state = json.loads(path.read_text(encoding="utf-8"))
             return cls(Endpoint(**{**state, "probe": tuple(float(value) for value in state["probe"])}))
         except (ValueError, TypeError, KeyError) as error:
-            raise InvalidFile(f"expected the address of an encoder, found {error!r}", path=path) from error
+            raise InvalidFile(f"not the address of an encoder ({error!r})", path=path) from error
 
     def save(self, folder: Path) -> None:
         """Write where it is, without any key, into a folder."""
