@@ -200,6 +200,22 @@ def test_a_model_is_converted_once_and_its_own_folder_left_alone(
     assert before == {path: path.read_bytes() for path in tiny_bert.rglob("*") if path.is_file()}
 
 
+def test_a_process_that_was_faster_keeps_its_folder(
+    tiny_bert: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[OnnxEncoder] = []
+
+    def slowly(*arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(cache, "write_onnx", write_onnx)
+        made.append(cache.convert(tiny_bert, link=False))  # in the meantime
+        write_onnx(*arguments, **options)
+
+    monkeypatch.setattr(cache, "write_onnx", slowly)
+    found = load_encoder(tiny_bert)
+    assert found.folder == made[0].folder
+    assert [path.name for path in models.iterdir()] == [found.fingerprint]
+
+
 def test_no_torch_is_imported_to_bring_in_a_model(tiny_bert: Path) -> None:
     code = (
         "import sys; sys.modules.update(torch=None, transformers=None, sentence_transformers=None, onnx=None)\n"
