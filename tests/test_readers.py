@@ -234,6 +234,37 @@ def test_standard_input_is_jsonl(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [document.id for document, _ in read_documents("-")] == ["boots", "plain"]
 
 
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_json_file_is_an_array_or_lines(write: Write, zipped: bool) -> None:
+    records = [json.loads(line) for line in JSONL.splitlines()]
+    for content in (JSONL, json.dumps(records), "\ufeff \n" + json.dumps(records, indent=2)):
+        packed = gzip.compress(content.encode()) if zipped else content.encode()
+        found = list(read_documents(write("d.json.gz" if zipped else "d.json", packed)))
+        assert [document.id for document, _ in found] == ["boots", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b'[{"id": "a", "text": "x"},', r"d\.json: not valid JSON: .* at character 26"),
+        (b'[{"id": "a", "text": "\xff"}]', r"d\.json: not UTF-8: byte 0xff"),
+        (b'[{"id": "a", "text": "x"}, 3]', r"d\.json:2: expected JSON objects in the array, found a int"),
+        (b'[{"text": "x"}]', r"d\.json:1: field 'id' is missing"),
+        (b"[" * 100_000, r"d\.json: the JSON is nested too deeply"),
+        (b"[]", r"d\.json: no documents found"),
+    ],
+)
+def test_a_bad_array_is_one_sentence(write: Write, content: bytes, sentence: str) -> None:
+    with pytest.raises(InvalidFile, match=sentence):
+        list(read_documents(write("d.json", content)))
+
+
+def test_an_array_over_the_limit_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "LONGEST", 20)
+    with pytest.raises(InvalidFile, match=r"d\.json: an array of more than .* jq -c"):
+        list(read_documents(write("d.json", '[{"id": "a", "text": "x"}]')))
+
+
 def test_a_folder_of_texts(write: Write, tmp_path: Path) -> None:
     write("docs/a.md", "Intro\n\n## The *first* heading ##\nText.")
     write("docs/sub/b.txt", "# not a heading here")

@@ -48,6 +48,7 @@ def parquet() -> bytes:
 
 
 NAMES = {
+    "d.json": b"[" + b",".join(JSONL.splitlines()) + b"]",
     "y.md": MATTER,
     "t.md": TOML,
     "k.csv": KINDS,

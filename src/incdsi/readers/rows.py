@@ -53,6 +53,8 @@ def read_rows(source: str | Path, format: Format | None = None, *, copy: Path | 
             yield from _table_rows(_csv_records(stream, source), source)
         elif kind == "tsv":
             yield from _table_rows(_tsv_records(stream, source), source)
+        elif _ending(Path(source)) == ".json" and (array := _json_array(stream, source)) is not None:
+            yield from array
         else:
             yield from _json_rows(stream, source)
 
@@ -144,6 +146,30 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
         yield number, None
 
 
+def _json_array(stream: IO[bytes], source: str | Path) -> list[Row] | None:
+    """The objects of a .json file that is one array, numbered from 1; None, with nothing read, when it is lines."""
+    peek = getattr(stream, "peek", None)
+    begin = peek(1024).removeprefix(b"\xef\xbb\xbf").lstrip() if peek is not None else b""
+    if not begin.startswith(b"["):
+        return None
+    content = stream.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise InvalidFile(
+            f"an array of more than {LONGEST // 2**20} MiB; write an object a line: jq -c '.[]'", path=source
+        )
+    try:
+        found = _json(content.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise InvalidFile(str(error), path=source) from error
+    return [(number, _row(one, source, number)) for number, one in enumerate(found, start=1)]
+
+
+def _row(value: Any, source: str | Path, number: int) -> dict[str, Any] | InvalidFile:
+    if isinstance(value, dict):
+        return value
+    return InvalidFile(f"expected JSON objects in the array, found a {type(value).__name__}", path=source, line=number)
+
+
 def _json_rows(stream: IO[bytes], source: str | Path) -> Iterator[Row]:
     for number, line in _lines(stream):
         if line is not None and not line.strip():
@@ -157,17 +183,21 @@ def _json_rows(stream: IO[bytes], source: str | Path) -> Iterator[Row]:
 def _json_object(line: bytes | None) -> dict[str, Any]:
     if line is None:
         raise ValueError(_too_long())
+    value = _json(line)
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object on each line, found a {type(value).__name__}")
+    return value
+
+
+def _json(text: bytes) -> Any:
     try:
-        value = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        return json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise ValueError(not_utf8(line[error.start])) from error
+        raise ValueError(not_utf8(text[error.start])) from error
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply; flatten it") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"expected a JSON object on each line, found a {type(value).__name__}")
-    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
