@@ -38,6 +38,14 @@ class Known:
             beyond = float(self.scores[order[k - 1]])
         return Best(order[:k].astype(np.int64) + 1, self.scores[order[:k]], beyond)
 
+    def likely(self, k: int) -> Best:
+        """In another order, and with scores that are too high."""
+        best = self.top(k)
+        return Best(best.rows[::-1], best.scores[::-1] + 0.01, best.beyond + 0.01)
+
+    def at_most(self, rows: np.ndarray) -> np.ndarray:
+        return self.score(rows) + 0.01
+
     def score(self, rows: np.ndarray) -> np.ndarray:
         return self.scores[np.asarray(rows) - 1]
 

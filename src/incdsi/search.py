@@ -14,6 +14,7 @@ from incdsi.rows.scores import Spread
 
 Mode = Literal["fused", "learned", "lexical"]
 FIRST = 128  # of each part's best that are looked at first; at 10,000 documents they nearly always do
+AT_ONCE = 32  # whole scores that are computed together
 NEXT = 4  # times as many in each look that follows
 
 
@@ -68,21 +69,33 @@ class Fused:
     def top(self, k: int) -> Best:
         """The k best documents, exactly, by the threshold algorithm.
 
-        Every document among the best of some part gets its whole score; no other can score more than the sum of what
-        those lists leave beyond them. When that is less than the k-th best, it is done; else longer lists.
+        Of those that are likely the best of some part, the most promising get their whole score. No other document can
+        score more than the sum of what those lists leave beyond them: when that is less than the k-th best, it is
+        done; else longer lists.
         """
         telling = Fused([part for part in self.parts if part.weight > 0])
         depth = max(FIRST, k)
         while True:
-            lists = [part.scored.top(depth) for part in telling.parts]
+            lists = [part.scored.likely(depth) for part in telling.parts]
             rows = np.unique(np.concatenate([found.rows for found in lists]))
-            scores = self.score(rows)
-            best = np.lexsort((rows, -scores))[:k]
-            beyond = telling.beyond(lists)
-            enough = len(best) == k and scores[best[-1]] > beyond
+            best, beyond = self._best_of(rows, k), telling.beyond(lists)
+            enough = len(best.rows) == k and best.scores[-1] > beyond
             if enough or beyond == -np.inf or all(len(found.rows) < depth for found in lists):
-                return Best(rows[best], scores[best], beyond)
+                return Best(best.rows, best.scores, beyond)
             depth *= NEXT
+
+    def _best_of(self, rows: Rows, k: int) -> Best:
+        """The k best of these; whole scores only as long as one of the others could still be among them."""
+        at_most = np.sum([part.values(part.scored.at_most(rows)) for part in self.parts], axis=0)
+        order = np.argsort(-at_most, kind="stable")
+        rows, at_most = rows[order], at_most[order]
+        done, scores, best = 0, np.empty(0), np.empty(0, dtype=np.intp)
+        while done < len(rows) and (len(best) < k or at_most[done] >= scores[best[-1]]):
+            more = rows[done : done + max(2 * k, AT_ONCE)]
+            scores = np.concatenate([scores, self.score(more)])
+            done += len(more)
+            best = np.lexsort((rows[:done], -scores))[:k]
+        return Best(rows[best], scores[best], -np.inf)
 
     def beyond(self, lists: Sequence[Best]) -> float:
         """No document outside the lists, one a part, scores more than this; -inf when there is none."""

@@ -53,8 +53,6 @@ OPERATIONS = (
     "PATCH /v1/documents/{id}",
     "DELETE /v1/documents/{id}",
     "POST /v1/documents/delete",
-    "POST /v1/documents/list",
-    "POST /v1/documents/count",
 )
 
 

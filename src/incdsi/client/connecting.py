@@ -20,9 +20,12 @@ FOLDER_ONLY = (
     "backup",
     "compact",
     "last_tuning",
+    "receipts",
     "resolve",
     "set_tuning",
+    "titles",
     "tune",
+    "vectors",
     "verify",
 )
 

@@ -53,6 +53,14 @@ class Scored(Protocol):
         """At most k documents; fewer only when no other that passes the filter could be told from the rest."""
         ...
 
+    def likely(self, k: int) -> Best:
+        """As `top`, in any order and with scores that are at least theirs: quicker."""
+        ...
+
+    def at_most(self, rows: Rows) -> Doubles:
+        """As `score`, with scores that are at least theirs: quicker."""
+        ...
+
     def score(self, rows: Rows) -> Doubles:
         """The scores of these documents, (m,)."""
         ...

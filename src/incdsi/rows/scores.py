@@ -80,6 +80,15 @@ class Scores:
         best = np.lexsort((slots if order is None else order[slots], -scores))[:k]
         return slots[best], scores[best]
 
+    def likely(self, k: int, allowed: Mask) -> tuple[Slots, Doubles]:
+        """Slots, in any order, and scores at most, such that at most these reach more than the least of them."""
+        slots = np.flatnonzero(self.alive & allowed)
+        at_most = self.screened[slots] + self.doubt[slots]
+        if len(slots) > k:
+            best = np.argpartition(at_most, len(slots) - k)[len(slots) - k :]
+            slots, at_most = slots[best], at_most[best]
+        return slots, at_most
+
     def rank_of(self, slot: int) -> int:
         """How many documents score at least as high as the one in that slot, itself included.
 

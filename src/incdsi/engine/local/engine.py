@@ -76,9 +76,6 @@ class LocalEngine:
 
     # Reading
 
-    def __str__(self) -> str:
-        return str(self.path)
-
     @property
     def path(self) -> Path:
         return self.store.path

@@ -110,17 +110,23 @@ class Learned:
         self._view = view
         self._scores = scores
         self._allowed = allowed
-        self._tops: dict[int, Best] = {}
+        self._likely: dict[int, Best] = {}  # who weighs the parts of a score this way and that asks again
 
     def top(self, k: int) -> Best:
-        if k not in self._tops:  # who weighs the parts of a score this way and that asks again
-            self._tops[k] = self._top(k)
-        return self._tops[k]
-
-    def _top(self, k: int) -> Best:
         slots, scores = self._scores.best(k, self._allowed, self._view.rows)
         others = np.count_nonzero(self._allowed) > len(slots)
         return Best(self._view.rows[slots], scores, float(scores[-1]) if others else -np.inf)
+
+    def likely(self, k: int) -> Best:
+        if k not in self._likely:
+            slots, at_most = self._scores.likely(k, self._allowed)
+            others = np.count_nonzero(self._allowed) > len(slots)
+            self._likely[k] = Best(self._view.rows[slots], at_most, float(at_most.min()) if others else -np.inf)
+        return self._likely[k]
+
+    def at_most(self, rows: Rows) -> Doubles:
+        slots = self._view.slots(rows)
+        return np.asarray(self._scores.screened[slots] + self._scores.doubt[slots])
 
     def score(self, rows: Rows) -> Doubles:
         return self._scores.exact(self._view.slots(rows))
@@ -144,9 +150,13 @@ class Lexical:
         order = np.lexsort((rows, -scores))[:k]
         return Best(rows[order], scores[order], float(scores[order[-1]]) if len(self._found) > k else 0.0)
 
+    likely = top
+
     def score(self, rows: Rows) -> Doubles:
         known: Doubles = self._known[self._view.slots(rows)]
         return known
+
+    at_most = score
 
 
 class OwnedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,13 +12,15 @@ from incdsi.errors import InvalidInput
 from incdsi.text.generators.protocol import Generator
 from incdsi.text.generators.spans import Spans
 
+SEQ2SEQ = "incdsi.text.generators.seq2seq"  # imported lazily: it imports torch
+
 
 def described(generator: Generator) -> dict[str, Any]:
     """Its name and parameters; for the caller's own, where it is defined."""
     if type(generator) is Spans:
         return {"name": "spans", **asdict(generator)}
     one: Any = generator
-    seq2seq = sys.modules.get("incdsi.text.generators.seq2seq")  # never imported here: it imports torch
+    seq2seq = sys.modules.get(SEQ2SEQ)
     if seq2seq is not None and type(one) is seq2seq.Seq2Seq:
         return {"name": "seq2seq", "model": one.model, "sampling": asdict(one.sampling)}
     kind = one if hasattr(one, "__qualname__") else type(one)
@@ -36,9 +39,9 @@ def restored(described: Mapping[str, Any]) -> Generator:
         if name == "spans":
             return Spans(**parameters)
         if name == "seq2seq":
-            from incdsi.text.generators.seq2seq import Sampling, Seq2Seq  # here: it imports torch
-
-            return Seq2Seq(parameters["model"], sampling=Sampling(**parameters["sampling"]))
+            seq2seq = importlib.import_module(SEQ2SEQ)
+            made: Generator = seq2seq.Seq2Seq(parameters["model"], sampling=seq2seq.Sampling(**parameters["sampling"]))
+            return made
     except (TypeError, KeyError):  # parameters of a newer version
         pass
     raise InvalidInput(
