@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from incdsi.mapped import let_go
+from incdsi.mapped import file_memory, let_go
 
 
 def resident_kb(array: NDArray[Any]) -> int:
@@ -31,8 +31,9 @@ def test_pages_of_a_mapped_file_go_and_come_back(tmp_path: Path) -> None:
     mapped = np.memmap(tmp_path / "numbers", dtype=np.uint8, mode="r")
     part = np.asarray(mapped[64:].view(np.int64)[10:])
     total = part.sum()
-    before = resident_kb(part)
+    before, files = resident_kb(part), file_memory()
     let_go(part)
+    assert file_memory() < files - (1 << 20)
     assert resident_kb(part) < before / 100
     assert part.sum() == total
 

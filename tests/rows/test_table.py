@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from incdsi.mapped import let_go
 from incdsi.rows.int8 import Int8
 from incdsi.rows.table import BLOCK_ROWS, Table
 
@@ -142,7 +143,10 @@ def test_what_another_version_saved_is_coded_anew(change: Callable[[dict[str, An
 def test_rows_that_were_gathered_from_a_file_are_let_go_of_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("incdsi.rows.table.TOUCHED", 10)
+    monkeypatch.setattr("incdsi.rows.table.TOUCHED", 3)
+    monkeypatch.setattr("incdsi.rows.table.SPARED", -(1 << 40))
+    gone: list[Any] = []
+    monkeypatch.setattr("incdsi.rows.table.let_go", lambda rows: gone.append(rows) or let_go(rows))
     rows = rows_of(2 * BLOCK_ROWS)
     table = Table(WIDTH, Int8())
     table.append(mapped(tmp_path, rows))
@@ -151,6 +155,7 @@ def test_rows_that_were_gathered_from_a_file_are_let_go_of_and_read_again(
     for _ in range(5):
         asked = np.arange(3, len(table), 700)
         np.testing.assert_array_equal(table.gather(asked), everything[asked])
+    assert len(gone) == 5
 
 
 def lies_in_a_file(rows: Any) -> bool:

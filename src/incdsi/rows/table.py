@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.mapped import let_go
+from incdsi.mapped import file_memory, let_go
 from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 
 T = TypeVar("T")
@@ -23,7 +23,8 @@ BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
-TOUCHED = 8192  # mapped rows that may be in memory: each comes with up to 64 KB around it
+TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
+SPARED = 256 << 20  # bytes that they may take
 
 
 class Table:
@@ -42,7 +43,8 @@ class Table:
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
         self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
-        self._touched = 0  # rows that were gathered since those mapped were let go
+        self._touched = 0  # rows that were gathered since the memory they take was looked at
+        self._file_memory = 0  # and what files took when mapped rows were let go of
 
     def __len__(self) -> int:
         return self._count
@@ -108,11 +110,17 @@ class Table:
         for block, places, here in self._places(indices):
             np.take(block.rows, places, axis=0, out=result[here], mode="clip")  # no buffer
         self._touched += len(indices)
-        if self._touched > TOUCHED:
+        if self._mapped and self._touched > TOUCHED:
             self._touched = 0
+            self._spare_memory()
+        return result
+
+    def _spare_memory(self) -> None:
+        """Let go of mapped rows when much was read since; a row comes with 64 KB around it, or with 2 MB."""
+        if file_memory() > self._file_memory + SPARED:
             for rows in self._mapped:
                 let_go(rows)
-        return result
+            self._file_memory = file_memory()
 
     def saved(self, indices: NDArray[np.intp]) -> dict[str, Any]:
         """The rows at these rising indices and what the screen knows of them, as arrays by name.
