@@ -41,7 +41,7 @@ def squad(run: Run) -> Result:
         say("adding with the true encoder")
         in_batch = add_batch(index, batch, asked)
         one_by_one = add_one_by_one(index, [*warm, *singles], asked)
-        texts = [len(index._engine.store.get(document.id).queries) for document in singles]
+        texts = [len(index.engine.store.get(document.id).queries) for document in singles]
     _write_questions(path, test_texts(data, run.size))
     return {
         "documents": len(data.documents),
@@ -133,12 +133,12 @@ def reading(run: Run, name: str) -> Result:
     searches = {mode: timed_searches(index, encoder, texts, mode) for mode in MODES}
     searched = resident_mb() - before
     begin = time.perf_counter()
-    with index._engine.changing(None):
+    with index.engine.changing(None):
         writer = time.perf_counter() - begin
     result = {
         "documents": len(index),
         "open_seconds": opened,
-        "base": index._engine.store.base() is not None,
+        "base": index.engine.store.base() is not None,
         "open_and_first_search_seconds": first,
         "open_for_writing_seconds": writer,
         "memory_mb": {"opened": held, "searched": searched, "writing": resident_mb() - before},

@@ -47,7 +47,7 @@ def _filled_ranks(run: Run, data: RealData, name: str, *, tuning: bool) -> tuple
 
 def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
     """The right document's rank for each test question by mode, as far as it counts."""
-    engine, asked = index._engine, zip(data.test.texts, data.test.embeddings, data.test.owners, strict=True)
+    engine, asked = index.engine, zip(data.test.texts, data.test.embeddings, data.test.owners, strict=True)
     rows = {record.document.id: record.row for record in engine.records()}
     probes = [
         Probe(text=text, embedding=embedding, row=rows[data.documents[owner].id], dense=0.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from incdsi.documents import Addition, Document, Hit
+from incdsi.documents import Addition, Document, DocumentLike, Hit
 from incdsi.filters import Where
 from incdsi.info import Info
 from incdsi.progress import Progress
@@ -42,11 +42,27 @@ class SearchIndex(Protocol):
     def queries(self, id: str) -> list[str]:
         """What people asked for that document; taught queries are `Taught`."""
 
-    def documents(self) -> Iterator[Document]:
-        """All documents as of now, in the order of their last change."""
+    def get_many(self, ids: Iterable[str]) -> list[Document]:
+        """The documents with these ids, in that order; UnknownDocument if one is missing."""
+
+    def count(self, where: Where | None = None) -> int:
+        """How many documents there are, or how many pass a filter."""
+
+    def documents(
+        self,
+        where: Where | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Iterator[Document]:
+        """Documents in the order they were added: all, or those that pass a filter or have these ids.
+
+        At most `limit` of them; the next page begins `after` the id of the last.
+        """
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
-        """The same, each with its queries."""
+        """All documents as of one moment, each with its queries."""
 
     def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen."""
@@ -59,12 +75,12 @@ class SearchIndex(Protocol):
     def info(self) -> Info:
         """Counts, settings, and the quality of learned, lexical, fused and dense search on held-out queries."""
 
-    def add(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def add(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Add a document with what people asked for it; DuplicateDocument if its id is taken."""
 
     def add_many(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
         if_version: int | None = None,
@@ -73,11 +89,20 @@ class SearchIndex(Protocol):
     ) -> list[Addition]:
         """Add documents in order, in portions; with `whole`, all of them or none."""
 
-    def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def update(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Replace a document's text, title and metadata; it keeps its queries, and `queries` are added to them."""
 
-    def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def upsert(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Update the document, or add it if missing."""
+
+    def upsert_many(
+        self,
+        documents: Iterable[DocumentLike],
+        queries: Mapping[str, Sequence[str]] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Update those documents that are there and add the others, in portions."""
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """Make this query find that document from now on; no other document's vector changes."""

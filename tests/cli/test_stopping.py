@@ -12,7 +12,7 @@ import pytest
 
 from incdsi.cli import changing, looking
 from incdsi.engine.local import LocalEngine
-from incdsi.index import Index, tuning
+from incdsi.index import tuning
 from incdsi.index.writer import Writer
 from incdsi.store import Store, upkeep
 from tests.cli.conftest import Run, write
@@ -71,7 +71,7 @@ def test_update_stopped_in_the_middle_says_how_many_are_in(
     run: Run, encoder: str, ctrl_c: CtrlC, verb: str, done: str
 ) -> None:
     run("add", write("docs.jsonl", MANY), "--encoder", encoder)
-    ctrl_c(Index, "update", 4)
+    ctrl_c(Writer, "update", 4)
     said = run(verb, write("new.jsonl", [{**row, "title": "new"} for row in MANY]), code=130).stderr
     assert said.startswith(f"stopped; at least 3 documents were {done} and are kept; ")
     titles = [json.loads(line)["title"] for line in run("export").stdout.splitlines()]

@@ -93,7 +93,7 @@ def test_addresses_that_cannot_be_right() -> None:
     for url in ("http://user:secret@127.0.0.1:1", "http://127.0.0.1:port", "http://"):
         with pytest.raises(InvalidInput):
             Index.open(url)
-    with pytest.raises(InvalidInput, match="its own encoder"):
+    with pytest.raises(InvalidInput, match="its own index, encoder"):
         Index.open("http://127.0.0.1:1", "some-encoder")
     with RemoteIndex("http://127.0.0.1:1", patience=0) as index, pytest.raises(ServerUnavailable, match="running"):
         len(index)

@@ -101,7 +101,7 @@ def vectors(index: Index) -> dict[str, bytes]:
 
 
 def path_of(index: Index) -> Path:
-    return index._engine.store.path
+    return index.engine.store.path
 
 
 def ids(index: Index, text: str, k: int = 10, **options: Any) -> list[str]:

@@ -139,7 +139,7 @@ def described(id: str, revision: int) -> Any:
 
 def state_of(index: Index, folder: Path) -> State:
     """What an index holds; every document must be whole, and everything by the encoder it names."""
-    records = list(index._engine.store.changes(0).upserts)
+    records = list(index.engine.store.changes(0).upserts)
     found: State = {}
     for record in records:
         require_whole(record.document)

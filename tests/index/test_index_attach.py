@@ -77,8 +77,8 @@ def test_only_what_is_new_is_embedded_and_a_portion_is_one_transaction(
         index.add_many(batch)
         encoder.texts.clear()
         commits: list[int] = []
-        begin = index._engine.store.transaction
-        monkeypatch.setattr(index._engine.store, "transaction", lambda: (commits.append(1), begin())[1])
+        begin = index.engine.store.transaction
+        monkeypatch.setattr(index.engine.store, "transaction", lambda: (commits.append(1), begin())[1])
         monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
         new = {document.id: [f"zebra {document.id}"] for document in batch}
         index.attach(new, progress=lambda done, total: seen.append((done, total)))
@@ -157,8 +157,8 @@ def test_many_are_deleted_in_one_transaction_or_none(
         index.delete(["d1", "ghost", "d2"])
     assert answers(index) == before
     commits: list[int] = []
-    begin = index._engine.store.transaction
-    monkeypatch.setattr(index._engine.store, "transaction", lambda: (commits.append(1), begin())[1])
+    begin = index.engine.store.transaction
+    monkeypatch.setattr(index.engine.store, "transaction", lambda: (commits.append(1), begin())[1])
     assert index.delete(id for id in ("d1", "d2", "d1", "d5")) == 3
     assert len(commits) == 1
     assert len(index) == 7

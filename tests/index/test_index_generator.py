@@ -49,6 +49,7 @@ def test_a_generator_of_ones_own_is_asked_for_when_a_change_needs_it(tmp_path: P
             with pytest.raises(InvalidInput, match=r"shouting.*; open the index with generator="):
                 change(document)
         assert index.version == version
+        index.update(replace(one("a"), metadata={"new": True}))
         index.teach("something else", "a")
         index.attach({"a": ["and more"]})
         index.delete("a")

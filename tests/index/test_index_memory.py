@@ -19,7 +19,7 @@ from incdsi.records import Record
 def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
     index.add_many(docs(10))
     found = answers(index)
-    with Index.open(index._engine.store.path, TOY) as reader:
+    with Index.open(index.engine.store.path, TOY) as reader:
         most = 0
         for round_ in range(6):
             batch = [doc(f"x{round_}-{number}", passing=True) for number in range(200)]
@@ -30,13 +30,13 @@ def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
             index.teach(f"lesson {round_}", "d3")
             reader.search("boots")
             for one in (index, reader):
-                most = max(most, len(one._engine.live.vectors.alive))
-                assert len(one._engine.live) == 10
+                most = max(most, len(one.engine.live.vectors.alive))
+                assert len(one.engine.live) == 10
         assert most <= 2 * 210 + 1024 + 210
         assert answers(reader) == answers(index)
         assert {entry[2] for entry in answers(index)} == {entry[2] for entry in found}
-        preserve = len(index._engine.live.vectors.under(0.0))
-        assert preserve <= 2 * sum(len(index._engine.store.get(f"d{n}").queries) for n in range(10)) + 1
+        preserve = len(index.engine.live.vectors.under(0.0))
+        assert preserve <= 2 * sum(len(index.engine.store.get(f"d{n}").queries) for n in range(10)) + 1
 
 
 def test_info_and_tuning_hold_a_few_records_at_a_time(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ class IndexAgainstDict(RuleBasedStateMachine):
         self.encoder = ToyEncoder(dimension=16 + 4 * seed, seed=seed)
         self.index.adopt(self.encoder)
         self.reader.close()
-        self.reader = Index.open(self.index._engine.store.path, self.encoder)
+        self.reader = Index.open(self.index.engine.store.path, self.encoder)
 
     @rule()
     def compact(self) -> None:
@@ -172,7 +172,7 @@ class IndexAgainstDict(RuleBasedStateMachine):
 
     @rule(base=st.booleans())
     def reopen(self, base: bool) -> None:
-        before, path = answers(self.index), self.index._engine.store.path
+        before, path = answers(self.index), self.index.engine.store.path
         self.index.close()
         if not base:
             for file in path.glob("base.*"):

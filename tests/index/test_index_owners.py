@@ -129,7 +129,7 @@ def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatc
             patch.setattr(
                 Live, "to_arrays", lambda self: {k: v for k, v in arrays(self).items() if not k.startswith("queries.")}
             )
-            index._engine._refresh_base()
+            index.engine._refresh_base()
     with Index.open(tmp_path / "shop", TOY, generator=sentences) as index:
         assert index.search("map")
         index.add(said("b", ["the map", "rope"]))

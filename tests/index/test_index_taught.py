@@ -27,7 +27,7 @@ def taught_index(path: Path, lexical_weight: float) -> Index:
 
 
 def weigh(index: Index, lexical_weight: float) -> None:
-    with index._engine.changing(None):
+    with index.engine.changing(None):
         index._session.save(replace(index._session.settings, lexical_weight=lexical_weight))
 
 

@@ -230,11 +230,11 @@ def test_a_document_deleted_while_it_is_found_makes_room_for_the_next(
 ) -> None:
     index.add_many(docs(8))
     expected = [id for id in ids(index, "waterproof boots", 8) if id not in ("d2", "d3")]
-    live = index._engine.live
-    with index._engine.store.transaction() as tx:  # the moment between commit and disappearance
+    live = index.engine.live
+    with index.engine.store.transaction() as tx:  # the moment between commit and disappearance
         tx.delete("d2")
         tx.delete("d3")
-    assert index._engine.live is live
+    assert index.engine.live is live
     for k in (1, 3, 8):
         assert ids(index, "waterproof boots", k) == expected[:k]
     assert [hit.rank for hit in index.search("waterproof boots", 8)] == list(range(1, 7))
@@ -284,7 +284,7 @@ def test_a_reader_that_fails_while_catching_up_begins_again(
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(reader._engine.live.vectors, "append_many", no_memory)
+        patched.setattr(reader.engine.live.vectors, "append_many", no_memory)
         with pytest.raises(MemoryError):
             reader.search("boots")
     assert answers(reader) == answers(index)

@@ -169,7 +169,7 @@ def test_held_out_queries_are_chosen_by_hash_and_never_preserved(index: Index, t
         for document in batch:
             for query in record(index, document.id).queries:
                 assert not (query.held_out and (query.preserved or query.generated or query.taught))
-    rows = index._engine.live.vectors.preserve_arrays()[1]
+    rows = index.engine.live.vectors.preserve_arrays()[1]
     for document in batch:
         for query in record(index, document.id).queries:
             if query.held_out:
@@ -363,7 +363,7 @@ def test_delete_resolves_after_tuning_too(index: Index) -> None:
     filled(index, 25, 4)
     index.add(Document(id="twin", text=doc("d7").text), asked("d7"))
     index.tune()
-    with Store.open(index._engine.store.path, writer=False) as store:
+    with Store.open(index.engine.store.path, writer=False) as store:
         row = store.row_of("d7")
         assert store.row_of("twin") in store.constrained_by(row)
 
@@ -512,38 +512,38 @@ def come_and_go(live: Live, count: int) -> None:
 
 def test_slots_that_are_empty_are_taken_back_without_a_trace(index: Index) -> None:
     filled(index, 20)
-    found, live = answers(index), index._engine.live
+    found, live = answers(index), index.engine.live
     come_and_go(live, 1300)
     assert live.wasteful
     assert answers(index) == found
     index.add(doc("x"), asked("x"))
-    assert index._engine.live is not live
-    assert len(index._engine.live.vectors.alive) == 21
+    assert index.engine.live is not live
+    assert len(index.engine.live.vectors.alive) == 21
     index.delete("x")
     assert answers(index) == found
-    index._engine.live = index._engine.live.bench()
+    index.engine.live = index.engine.live.bench()
     assert answers(index) == found
 
 
 def test_taking_slots_back_moves_documents_without_changing_a_bit(index: Index) -> None:
     filled(index, 20)
     for number in range(0, 20, 3):
-        come_and_go(index._engine.live, 7)
+        come_and_go(index.engine.live, 7)
         index.update(doc(f"d{number}", 1))
-    found, own = answers(index), index._engine.live.vectors.preserve_arrays()[2]
-    index._engine.live = index._engine.live.bench()
+    found, own = answers(index), index.engine.live.vectors.preserve_arrays()[2]
+    index.engine.live = index.engine.live.bench()
     assert answers(index) == found
-    assert len(index._engine.live.vectors.alive) == 20
-    assert sorted(index._engine.live.vectors.preserve_arrays()[2]) == sorted(own)
+    assert len(index.engine.live.vectors.alive) == 20
+    assert sorted(index.engine.live.vectors.preserve_arrays()[2]) == sorted(own)
 
 
 def test_a_reader_takes_empty_slots_back_as_well(index: Index, tmp_path: Path, reopen: Reopen) -> None:
     filled(index, 5)
     reader = reopen(tmp_path / "shop")
-    come_and_go(reader._engine.live, 1300)
+    come_and_go(reader.engine.live, 1300)
     index.add(doc("x"))
     assert answers(reader) == answers(index)
-    assert len(reader._engine.live.vectors.alive) < 30
+    assert len(reader.engine.live.vectors.alive) < 30
 
 
 @pytest.mark.parametrize("questions", [0, 2])

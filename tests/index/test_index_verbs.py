@@ -73,6 +73,31 @@ def test_create_refuses_a_folder_with_something_in_it(index: Index, tmp_path: Pa
         Index.create(tmp_path / "other", TOY)
 
 
+def test_open_creates_a_missing_index_on_request_and_opens_the_one_that_is_there(tmp_path: Path) -> None:
+    for count in (1, 1, 2):  # a notebook's cell, run again
+        with Index.open(tmp_path / "deep" / "shop", TOY, create=True) as index:
+            index.upsert(doc(f"d{count}"))
+            assert len(index) == count
+    with pytest.raises(InvalidInput, match="not an empty folder"):
+        Index.open(tmp_path / "deep", TOY, create=True)
+    with pytest.raises(InvalidInput, match="a server has its own index"):
+        Index.open("http://127.0.0.1:1", create=True)
+
+
+def test_an_index_says_where_it_is_and_how_much_it_holds(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "shop", TOY) as index:
+        index.add_many(docs(3))
+        assert repr(index) == f"Index({str(tmp_path / 'shop')!r}, 3 documents)"
+    assert repr(index) == f"Index({str(tmp_path / 'shop')!r}, closed)"
+
+
+def test_documents_deleted_while_they_are_listed_are_left_out(index: Index) -> None:
+    index.add_many(docs(9))
+    listed = index.documents({"lang": {"exists": True}})
+    index.delete(["d0", "d4", "d8"])
+    assert [one.id for one in listed] == ["d1", "d2", "d3", "d5", "d6", "d7"]
+
+
 def test_open_refuses_a_folder_without_an_index(tmp_path: Path) -> None:
     with pytest.raises(IndexNotFound, match=r"it has no store\.db"):
         Index.open(tmp_path, TOY)
@@ -263,7 +288,7 @@ def test_a_whole_batch_is_placed_as_its_portions_are(tmp_path: Path, monkeypatch
     for whole in (False, True):
         with Index.create(tmp_path / str(whole), TOY) as one:
             one.add_many(batch, asked_for(batch, 4), whole=whole)
-            found.append(one.vectors())
+            found.append(one.engine.vectors())
     assert found[0][0] == found[1][0]
     assert np.abs(found[0][1] - found[1][1]).max() < 1e-5
 
@@ -290,7 +315,7 @@ def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, tmp_pat
     assert len(index) == len(ids(index, "boots", 100)) == 4
     index.receipts.amend("key", Answer(b"asked", 201, b"better", 3))
     assert reopen(tmp_path / "shop").receipts.find("key") == Answer(b"asked", 201, b"better", 3)
-    assert index._engine.store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
+    assert index.engine.store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
     index.compact()
     assert index.receipts.find("key") is None
 
@@ -458,7 +483,7 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.add_many(batch, asked_for(batch))
     index.add(Document(id="twin", text=text_of("d7")), asked("d7"))
     links, sequences = {}, {}
-    with Store.open(index._engine.store.path, writer=False) as store:
+    with Store.open(index.engine.store.path, writer=False) as store:
         row = store.row_of("d7")
         for found in store.changes(0).upserts:
             links[found.document.id] = found.constrained_by
@@ -470,7 +495,7 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.delete("d7", resolve=True)
     after = vectors(index)
     assert {id: after[id] for id in untouched} == untouched
-    with Store.open(index._engine.store.path, writer=False) as store:
+    with Store.open(index.engine.store.path, writer=False) as store:
         changed = {f.document.id for f in store.changes(0).upserts if f.sequence != sequences[f.document.id]}
         assert changed == shaped
         assert store.constrained_by(row) == ()
@@ -690,7 +715,7 @@ def test_by_words_alone_only_documents_that_share_one_are_found(index: Index) ->
     assert index.search("zebra crossing", mode="lexical") == []
     assert len(index.search("zebra crossing", 30)) == 30
     for weight, found in ((0.95, 30), (1.0, len(sharing))):
-        with index._engine.changing(None):
+        with index.engine.changing(None):
             index._session.save(replace(index._session.settings, lexical_weight=weight))
         assert len(index.search("zebra river", 30)) == found
     assert ids(index, "zebra river", 30) == ids(index, "zebra river", 30, mode="lexical")
@@ -839,7 +864,7 @@ def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Pa
         index.add(doc("a"), ["dry feet", "how deep"])
         old = record(index, "a")
         marked = tuple(replace(query, held_out=query.text == "how deep") for query in old.queries)
-        with index._engine.changing(None), index._engine.store.transaction() as tx:
+        with index.engine.changing(None), index.engine.store.transaction() as tx:
             tx.replace("a", replace(old, queries=marked))
         assert (index.info().quality, index.info().held_out_queries) == ({}, 0)
 

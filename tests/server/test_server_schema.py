@@ -53,6 +53,8 @@ OPERATIONS = (
     "PATCH /v1/documents/{id}",
     "DELETE /v1/documents/{id}",
     "POST /v1/documents/delete",
+    "POST /v1/documents/list",
+    "POST /v1/documents/count",
 )
 
 

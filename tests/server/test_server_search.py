@@ -151,7 +151,7 @@ def test_the_map_keeps_its_axes_while_documents_come(filled: httpx2.Client, inde
 
 
 def test_neighbours_are_the_most_similar_documents(filled: httpx2.Client, index: Index) -> None:
-    ids, vectors = index.vectors()
+    ids, vectors = index.engine.vectors()
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     here = ids.index("d3")
     order = [ids[place] for place in np.argsort(-(unit @ unit[here])) if place != here]

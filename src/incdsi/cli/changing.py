@@ -21,7 +21,7 @@ from incdsi.cli.output import (
 )
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import Batch
-from incdsi.documents import Addition, Document
+from incdsi.documents import Addition
 from incdsi.errors import IncDSIError, InvalidInput
 from incdsi.progress import Progress
 
@@ -164,25 +164,7 @@ def _update(index: Index, batch: Batch, report: Progress) -> list[Addition]:
 
 
 def _upsert(index: Index, batch: Batch, report: Progress) -> list[Addition]:
-    old = [document for document in batch.documents if document.id in index]
-    new = [document for document in batch.documents if document.id not in index]
-    updated = _update(index, _part(batch, old), lambda done, _: report(done, len(batch.documents)))
-    added = _add(index, _part(batch, new), after(len(old), len(new), report))
-    return updated + added
-
-
-def after(before: int, size: int, report: Progress) -> Progress:
-    """Reports of adding `size` after `before` others, as reports of all; those of other work as they are."""
-
-    def shifted(done: int, total: int) -> None:
-        report(*((before + done, before + size) if total == size else (done, total)))
-
-    return shifted
-
-
-def _part(batch: Batch, documents: list[Document]) -> Batch:
-    queries = {document.id: batch.queries[document.id] for document in documents}
-    return Batch(documents=documents, queries=queries, problems=[])
+    return index.upsert_many(batch.documents, batch.queries, progress=report)
 
 
 def _milliseconds(additions: list[Addition]) -> dict[str, float]:

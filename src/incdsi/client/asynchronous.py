@@ -12,8 +12,9 @@ from incdsi.client import calls
 from incdsi.client.calls import Call
 from incdsi.client.connecting import Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
-from incdsi.documents import Addition, Document
+from incdsi.documents import Addition, Document, DocumentLike, as_document
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.filters import Where
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 
@@ -61,9 +62,9 @@ class AsyncRemoteIndex(Remote):
     ) -> None:
         await self.close()
 
-    async def count(self) -> int:
-        """How many documents there are: `len` of a SearchIndex."""
-        return await self._send(calls.count())
+    async def count(self, where: Where | None = None) -> int:
+        """How many documents there are, which is `len` of a SearchIndex, or how many pass a filter."""
+        return await self._send(calls.count(where))
 
     async def contains(self, id: object) -> bool:
         """Whether that document is there: `id in index` of a SearchIndex."""
@@ -76,9 +77,21 @@ class AsyncRemoteIndex(Remote):
         """Counts every change; pass it as `if_version` to refuse a lost update."""
         return await self._send(calls.version())
 
-    def documents(self) -> AsyncIterator[Document]:
-        """All documents as of now, in the order of their last change."""
-        return self._lines(calls.documents())
+    def documents(
+        self,
+        where: Where | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> AsyncIterator[Document]:
+        """Documents in the order they were added: all, or those that pass a filter or have these ids."""
+        return self._lines(calls.documents(where, ids=ids, limit=limit, after=after))
+
+    async def get_many(self, ids: Iterable[str]) -> list[Document]:
+        """The documents with these ids, in that order."""
+        wanted = ids if isinstance(ids, str) else list(ids)
+        return calls.in_order([document async for document in self.documents(ids=wanted)], wanted)
 
     def with_queries(self) -> AsyncIterator[tuple[Document, list[str]]]:
         """The same, each with its queries."""
@@ -86,7 +99,7 @@ class AsyncRemoteIndex(Remote):
 
     async def add_many(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
         if_version: int | None = None,
@@ -94,9 +107,24 @@ class AsyncRemoteIndex(Remote):
         whole: bool = False,
     ) -> list[Addition]:
         """Add documents in order, in several requests, as `RemoteIndex.add_many` does."""
-        batch, additions = list(documents), list[Addition]()
+        batch, additions = [*map(as_document, documents)], list[Addition]()
         for call in calls.add_many(batch, queries, if_version, whole):
             additions += await self._send(call)
+            if progress is not None:
+                progress(len(additions), len(batch))
+        return additions
+
+    async def upsert_many(
+        self,
+        documents: Iterable[DocumentLike],
+        queries: Mapping[str, Sequence[str]] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Update or add each document, with a request of its own."""
+        batch, additions = [*map(as_document, documents)], list[Addition]()
+        for call in calls.upsert_many(batch, queries):
+            additions.append(await self._send(call))
             if progress is not None:
                 progress(len(additions), len(batch))
         return additions
@@ -122,7 +150,9 @@ class AsyncRemoteIndex(Remote):
 
     async def _lines(self, call: Call[T]) -> AsyncIterator[T]:
         try:
-            async with self._http.stream(call.method, call.path) as answer:
+            async with self._http.stream(
+                call.method, call.path, content=call.body, headers=dict(call.headers)
+            ) as answer:
                 if not answer.is_success:
                     raise refusal(answer.status_code, answer.headers, await answer.aread())
                 async for line in answer.aiter_lines():

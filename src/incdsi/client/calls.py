@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
-from incdsi.documents import LONGEST_ID, Addition, Document, Hit, plain, queries_from_json, queries_to_json, utf8
-from incdsi.errors import InvalidInput, ServerError, UnknownDocument
+from incdsi.documents import (
+    LONGEST_ID,
+    Addition,
+    Document,
+    DocumentLike,
+    Hit,
+    as_document,
+    plain,
+    queries_from_json,
+    queries_to_json,
+    utf8,
+)
+from incdsi.errors import DuplicateDocument, InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
 from incdsi.info import Info
 
@@ -30,8 +41,13 @@ class Call(Generic[T_co]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def count() -> Call[int]:
-    return Call(method="GET", path="/v1/version", read=lambda found: int(found["documents"]))
+def count(where: Where | None = None) -> Call[int]:
+    def read(found: Mapping[str, Any]) -> int:
+        return int(found["documents"])
+
+    if where is None:
+        return Call(method="GET", path="/v1/version", read=read)
+    return _asked("/v1/documents/count", {"where": where}, read)
 
 
 def version() -> Call[int]:
@@ -46,9 +62,32 @@ def queries(id: str) -> Call[list[str]]:
     return Call(method="GET", path=_at(_possible(id)), read=queries_from_json)
 
 
-def documents() -> Call[Document]:
+def documents(
+    where: Where | None = None,
+    *,
+    ids: Iterable[str] | None = None,
+    limit: int | None = None,
+    after: str | None = None,
+) -> Call[Document]:
     """Answered by a line for each document."""
-    return Call(method="GET", path="/v1/documents", read=Document.from_json)
+    if isinstance(ids, str):
+        raise InvalidInput(f"expected a list of ids, found the text {ids!r:.60}")
+    wanted = None if ids is None else list(ids)
+    given = {"where": where, "ids": wanted, "limit": limit, "after": after}
+    asked = {name: value for name, value in given.items() if value is not None}
+    if not asked:
+        return Call(method="GET", path="/v1/documents", read=Document.from_json)
+    for id in (*(wanted or ()), *([] if after is None else [after])):
+        _possible(id)
+    return _asked("/v1/documents/list", asked, Document.from_json)
+
+
+def in_order(documents: Iterable[Document], ids: Sequence[str]) -> list[Document]:
+    """The documents by these ids; UnknownDocument if one was deleted meanwhile."""
+    found = {document.id: document for document in documents}
+    if missing := [id for id in ids if id not in found]:
+        raise UnknownDocument(f"no document {missing[0]!r} in the index; check the id")
+    return [found[id] for id in ids]
 
 
 def with_queries() -> Call[tuple[Document, list[str]]]:
@@ -75,29 +114,37 @@ def info() -> Call[Info]:
     return Call(method="GET", path="/v1/info", read=Info.from_json)
 
 
-def add(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _add([document], {document.id: queries}, if_version, lambda additions: additions[0])
+def add(document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    given = as_document(document)
+    return _add([given], {given.id: queries}, if_version, lambda additions: additions[0])
 
 
 def add_many(
     batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None, if_version: int | None, whole: bool
 ) -> Iterator[Call[list[Addition]]]:
     """Requests of at most PORTION documents, or a single one if nothing may come between them."""
-    asked = dict(queries or {})
-    strangers = asked.keys() - {document.id for document in batch}
-    if strangers:
-        raise UnknownDocument(f"there are queries for {min(strangers)!r}, which is not among the documents")
+    asked = _asked_of(batch, queries)
     size = max(1, len(batch)) if whole or if_version is not None else PORTION
     for start in range(0, len(batch), size):
         yield _add(batch[start : start + size], asked, if_version, list)
 
 
-def update(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _write("PATCH", _at(document.id), _with_queries(document, queries), if_version, Addition.from_json)
+def update(document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    given = as_document(document)
+    return _write("PATCH", _at(given.id), _with_queries(given, queries), if_version, Addition.from_json)
 
 
-def upsert(document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
-    return _write("PUT", _at(document.id), _with_queries(document, queries), if_version, Addition.from_json)
+def upsert(document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
+    given = as_document(document)
+    return _write("PUT", _at(given.id), _with_queries(given, queries), if_version, Addition.from_json)
+
+
+def upsert_many(batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None) -> Iterator[Call[Addition]]:
+    """A request for each document."""
+    asked = _asked_of(batch, queries)
+    if len({document.id for document in batch}) < len(batch):
+        raise DuplicateDocument("an id is twice in the batch; remove one")
+    return (upsert(document, asked.get(document.id, ())) for document in batch)
 
 
 def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
@@ -128,9 +175,13 @@ def answered(content: bytes | str, read: Callable[[Any], T]) -> T:
 
 
 def _search(asked: Mapping[str, object], k: int, where: Where | None, mode: str, read: Callable[[Any], T]) -> Call[T]:
-    body = {**asked, "k": k, "mode": mode} | ({} if where is None else {"where": _plain(where)})
-    headers = {"Content-Type": "application/json"}
-    return Call(method="POST", path="/v1/search", body=_dumped(body), headers=headers, read=read)
+    return _asked("/v1/search", {**asked, "k": k, "mode": mode} | ({} if where is None else {"where": where}), read)
+
+
+def _asked(path: str, asked: Mapping[str, object], read: Callable[[Any], T]) -> Call[T]:
+    """A question with a body; its filter may have dates, sets and numpy's numbers."""
+    body = {name: _plain(value) if name == "where" else value for name, value in asked.items()}
+    return Call(method="POST", path=path, body=_dumped(body), headers={"Content-Type": "application/json"}, read=read)
 
 
 def _add(
@@ -144,6 +195,14 @@ def _add(
 
     body = {"documents": [{"id": one.id, **_with_queries(one, asked.get(one.id, ()))} for one in documents]}
     return _write("POST", "/v1/documents", body, if_version, read_all)
+
+
+def _asked_of(batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None) -> dict[str, Sequence[str]]:
+    asked = dict(queries or {})
+    strangers = asked.keys() - {document.id for document in batch}
+    if strangers:
+        raise UnknownDocument(f"there are queries for {min(strangers)!r}, which is not among the documents")
+    return asked
 
 
 def _write(method: str, path: str, body: object, if_version: int | None, read: Callable[[Any], T]) -> Call[T]:

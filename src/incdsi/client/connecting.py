@@ -20,12 +20,9 @@ FOLDER_ONLY = (
     "backup",
     "compact",
     "last_tuning",
-    "receipts",
     "resolve",
     "set_tuning",
-    "titles",
     "tune",
-    "vectors",
     "verify",
 )
 

@@ -12,8 +12,9 @@ from incdsi.client import calls
 from incdsi.client.calls import Call
 from incdsi.client.connecting import Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
-from incdsi.documents import Addition, Document
+from incdsi.documents import Addition, Document, DocumentLike, as_document
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.filters import Where
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 
@@ -39,6 +40,7 @@ class RemoteIndex(Remote):
     _kind = "Client"
 
     get = _verb(calls.get)
+    count = _verb(calls.count)
     queries = _verb(calls.queries)
     search = _verb(calls.search)
     search_many = _verb(calls.search_many)
@@ -75,9 +77,21 @@ class RemoteIndex(Remote):
         """Counts every change; pass it as `if_version` to refuse a lost update."""
         return self._send(calls.version())
 
-    def documents(self) -> Iterator[Document]:
-        """All documents as of now, in the order of their last change."""
-        return self._lines(calls.documents())
+    def documents(
+        self,
+        where: Where | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Iterator[Document]:
+        """Documents in the order they were added: all, or those that pass a filter or have these ids."""
+        return self._lines(calls.documents(where, ids=ids, limit=limit, after=after))
+
+    def get_many(self, ids: Iterable[str]) -> list[Document]:
+        """The documents with these ids, in that order."""
+        wanted = ids if isinstance(ids, str) else list(ids)
+        return calls.in_order(self.documents(ids=wanted), wanted)
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
         """The same, each with its queries."""
@@ -85,7 +99,7 @@ class RemoteIndex(Remote):
 
     def add_many(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
         if_version: int | None = None,
@@ -96,9 +110,24 @@ class RemoteIndex(Remote):
 
         With `whole` or `if_version` there is a single request, as large as the server's limits allow.
         """
-        batch, additions = list(documents), list[Addition]()
+        batch, additions = [*map(as_document, documents)], list[Addition]()
         for call in calls.add_many(batch, queries, if_version, whole):
             additions += self._send(call)
+            if progress is not None:
+                progress(len(additions), len(batch))
+        return additions
+
+    def upsert_many(
+        self,
+        documents: Iterable[DocumentLike],
+        queries: Mapping[str, Sequence[str]] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Update or add each document, with a request of its own."""
+        batch, additions = [*map(as_document, documents)], list[Addition]()
+        for call in calls.upsert_many(batch, queries):
+            additions.append(self._send(call))
             if progress is not None:
                 progress(len(additions), len(batch))
         return additions
@@ -124,7 +153,7 @@ class RemoteIndex(Remote):
 
     def _lines(self, call: Call[T]) -> Iterator[T]:
         try:
-            with self._http.stream(call.method, call.path) as answer:
+            with self._http.stream(call.method, call.path, content=call.body, headers=dict(call.headers)) as answer:
                 if not answer.is_success:
                     raise refusal(answer.status_code, answer.headers, answer.read())
                 for line in answer.iter_lines():

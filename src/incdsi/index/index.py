@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, overload
 
-from incdsi.documents import Addition, Document
+from incdsi.documents import Addition, DocumentLike, as_document
 from incdsi.engine.settings import Method
-from incdsi.errors import InvalidInput
+from incdsi.errors import IndexNotFound, InvalidInput
 from incdsi.filters import Where
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import require_new, require_query, require_sound, taught_among
@@ -53,7 +53,7 @@ class Index(Upkeep):
     @classmethod
     def build(
         cls,
-        documents: Iterable[Document],
+        documents: Iterable[DocumentLike],
         *,
         queries: Mapping[str, Sequence[str]] | None = None,
         path: Path | str,
@@ -67,13 +67,13 @@ class Index(Upkeep):
         "none" solves for the documents one after another, "frozen" trains their vectors together, "finetune"
         adapts the encoder (which must be a torch one) and then solves under it.
         """
-        batch, asked = list(documents), dict(queries or {})
+        batch, asked = [*map(as_document, documents)], dict(queries or {})
         require_new(batch, asked, ())
         model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
         index = cls.create(path, encoder if model is None else model.encoder, generator=generator)
         try:
             if model is not None and train == "frozen":
-                with index._engine.changing(None):
+                with index.engine.changing(None):
                     index._writer.take_over(taken_over(batch, asked, model))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
             else:
@@ -86,7 +86,12 @@ class Index(Upkeep):
     @overload
     @classmethod
     def open(
-        cls, path: Path, encoder: Encoder | str | Path | None = None, *, generator: Generator | None = None
+        cls,
+        path: Path,
+        encoder: Encoder | str | Path | None = None,
+        *,
+        generator: Generator | None = None,
+        create: bool = False,
     ) -> Self: ...
 
     @overload
@@ -98,6 +103,7 @@ class Index(Upkeep):
         *,
         generator: Generator | None = None,
         key: str | None = None,
+        create: bool = False,
     ) -> SearchIndex: ...
 
     @classmethod
@@ -108,8 +114,9 @@ class Index(Upkeep):
         *,
         generator: Generator | None = None,
         key: str | None = None,
+        create: bool = False,
     ) -> SearchIndex:
-        """The index in a folder, for searching and, while no other process does, for writing.
+        """The index in a folder, for searching and, while no other process does, for writing; `create` it if missing.
 
         Queries go on to be written by the generator the index was made with; one of your own must be given again before
         documents are added. Another that is given is kept with the first change it makes.
@@ -117,8 +124,13 @@ class Index(Upkeep):
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
         if isinstance(path, str) and path.startswith(("http://", "https://")):
-            return open_remote(path, key, encoder, generator)
-        engine = open_engine(path)
+            return open_remote(path, key, encoder, generator, create or None)
+        try:
+            engine = open_engine(path)
+        except IndexNotFound:
+            if not create:
+                raise
+            return cls.create(path, encoder, generator=generator)
         try:
             return cls(engine, encoder, generator)
         except BaseException:
@@ -127,13 +139,14 @@ class Index(Upkeep):
 
     # Writing
 
-    def add(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def add(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Add a document and what people asked for it; DuplicateDocument when its id is there."""
-        return self.add_many([document], {document.id: queries}, if_version=if_version)[0]
+        given = as_document(document)
+        return self.add_many([given], {given.id: queries}, if_version=if_version)[0]
 
     def add_many(
         self,
-        documents: Iterable[Document],
+        documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
         if_version: int | None = None,
@@ -147,30 +160,47 @@ class Index(Upkeep):
         held in memory until then. When enough queries are held out by then, the index tunes itself: `progress` goes
         on with another total, and `last_tuning` says what it chose.
         """
-        batch, asked = list(documents), dict(queries or {})
-        with self._engine.changing(if_version):
-            require_new(batch, asked, (document.id for document in batch if document.id in self._engine))
+        batch, asked = [*map(as_document, documents)], dict(queries or {})
+        with self.engine.changing(if_version):
+            require_new(batch, asked, (document.id for document in batch if document.id in self.engine))
             additions = self._writer.add(batch, asked, whole=whole, progress=progress)
             self._tuner.tune_if_due(progress)
         return additions
 
-    def update(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def update(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Replace a document's text, title and metadata; what people asked for it is kept, `queries` come on top."""
-        require_sound([document], {document.id: queries})
-        with self._engine.changing(if_version):
-            return self._writer.update(document, queries)
+        given = as_document(document)
+        require_sound([given], {given.id: queries})
+        with self.engine.changing(if_version):
+            return self._writer.update(given, queries)
 
-    def upsert(self, document: Document, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
+    def upsert(self, document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Addition:
         """Update the document if it is there, add it if not."""
-        with self._engine.changing(if_version):
-            change = self.update if document.id in self._engine else self.add
-            return change(document, queries)
+        given = as_document(document)
+        with self.engine.changing(if_version):
+            change = self.update if given.id in self.engine else self.add
+            return change(given, queries)
+
+    def upsert_many(
+        self,
+        documents: Iterable[DocumentLike],
+        queries: Mapping[str, Sequence[str]] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> list[Addition]:
+        """Update those documents that are there, then add the others in portions; checked as by `add_many`."""
+        batch, asked = [*map(as_document, documents)], dict(queries or {})
+        with self.engine.changing(None):
+            require_new(batch, asked, ())
+            additions = self._writer.upsert(batch, asked, progress)
+            self._tuner.tune_if_due(progress)
+        return additions
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """From now on this query should find that document; no other document's vector changes."""
         require_query(query)
         require_sound([], {id: [query]})
-        with self._engine.changing(if_version):
+        with self.engine.changing(if_version):
             return self._writer.teach(" ".join(query.split()), id)
 
     def attach(
@@ -187,7 +217,7 @@ class Index(Upkeep):
         """
         asked = dict(queries)
         require_sound([], asked)
-        with self._engine.changing(if_version):
+        with self.engine.changing(if_version):
             additions = self._writer.attach(asked, progress)
             self._tuner.tune_if_due(progress)
         return additions
@@ -209,6 +239,6 @@ class Index(Upkeep):
         """
         if (id is None) == (where is None):
             raise InvalidInput("delete takes either an id or a filter")
-        with self._engine.changing(if_version):
+        with self.engine.changing(if_version):
             ids = self._writer.matching(where) if where is not None else [id] if isinstance(id, str) else id or ()
             return self._writer.delete(ids, resolve=resolve, progress=progress)

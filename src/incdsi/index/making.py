@@ -44,5 +44,5 @@ def open_remote(url: str, key: str | None, *given: object) -> SearchIndex:
     from incdsi.client import RemoteIndex
 
     if any(one is not None for one in given):
-        raise InvalidInput("a server uses its own encoder and generator; drop the argument")
+        raise InvalidInput("a server has its own index, encoder and generator; drop the argument")
     return RemoteIndex(url, key=key)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from incdsi.documents import Document, Hit
 from incdsi.engine.protocol import Engine
-from incdsi.filters import Where
+from incdsi.errors import InvalidInput
+from incdsi.filters import Where, parse
+from incdsi.index import listing
 from incdsi.index.draft import asked_of
 from incdsi.index.info import info_of
 from incdsi.index.session import Session
@@ -25,17 +25,19 @@ class Reader:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.engine: Engine = session.engine
 
-    @property
-    def _engine(self) -> Engine:
-        return self._session.engine
+    def __repr__(self) -> str:
+        with contextlib.suppress(InvalidInput):  # closed
+            return f"{type(self).__name__}({str(self.engine)!r}, {len(self):,} documents)"
+        return f"{type(self).__name__}({str(self.engine)!r}, closed)"
 
     def close(self) -> None:
         """Let go of files and lock; a writer that changed much leaves a base for quick opening.
 
         In a forked child nothing happens: they are the parent's.
         """
-        self._engine.close()
+        self.engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -46,36 +48,49 @@ class Reader:
         self.close()
 
     def __len__(self) -> int:
-        return len(self._engine.view())
+        return len(self.engine.view())
 
     def __contains__(self, id: object) -> bool:
-        return id in self._engine
+        return id in self.engine
 
     @property
     def version(self) -> int:
         """Counts every change; give it as `if_version` to refuse a lost update."""
-        return self._engine.version
+        return self.engine.version
 
     def get(self, id: str) -> Document:
         """The document with that id; UnknownDocument when it is not there."""
-        return self._engine.get(id).document
+        return self.engine.get(id).document
+
+    def get_many(self, ids: Iterable[str]) -> list[Document]:
+        """The documents with these ids, in that order; UnknownDocument when one is not there."""
+        return listing.get_many(self.engine, ids)
+
+    def count(self, where: Where | None = None) -> int:
+        """How many documents there are, or how many pass a filter."""
+        return len(self) if where is None else len(self.engine.matching(parse(where)))
 
     def queries(self, id: str) -> list[str]:
         """What people asked for that document; those that were taught are `Taught`."""
-        return asked_of(self._engine.get(id))
+        return asked_of(self.engine.get(id))
 
-    def titles(self, ids: Sequence[str], longest: int) -> dict[str, str]:
-        """The titles of those documents that are there, at most so many characters of each, without reading more."""
-        return self._engine.titles(ids, longest)
+    def documents(
+        self,
+        where: Where | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Iterator[Document]:
+        """Documents in the order they were added: all, or those that pass a filter or have these ids.
 
-    def documents(self) -> Iterator[Document]:
-        """All documents, as of now, in the order they were added."""
-        for document, _ in self.with_queries():
-            yield document
+        At most `limit` of them; the next page begins `after` the id of the last. Which they are is settled by the call.
+        """
+        return listing.read(self.engine, listing.chosen_rows(self.engine, where, ids, limit, after))
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
-        """The same, each with what people asked for it then."""
-        for record in self._engine.records():
+        """All documents as of one moment, each with what people asked for it then."""
+        for record in self.engine.records():
             yield record.document, asked_of(record)
 
     def search(
@@ -102,15 +117,11 @@ class Reader:
         """The k best documents for each text."""
         return [self.search(text, k, where, mode) for text in texts]
 
-    def vectors(self) -> tuple[list[str], NDArray[np.float32]]:
-        """All ids and their document vectors, (n, h), as of now."""
-        return self._engine.vectors()
-
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
-        return info_of(self._engine, self.last_tuning)
+        return info_of(self.engine, self.last_tuning)
 
     @property
     def last_tuning(self) -> Tuning | None:
         """What the index chose when it last tuned itself, and what that changed; None before the first time."""
-        return last_tuning(self._engine)
+        return last_tuning(self.engine)

@@ -25,33 +25,29 @@ class Upkeep(Reader):
         super().__init__(Session(engine, encoder))
         self._writer = Writer(self._session, generator)
         self._tuner = Tuner(self._session)
-
-    @property
-    def receipts(self) -> Receipts:
-        """Answers stored with changes, for a server whose clients may ask twice."""
-        return Receipts(self._session, self._writer)
+        self.receipts = Receipts(self._session, self._writer)
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""
-        return self._engine.verify()
+        return self.engine.verify()
 
     def backup(self, target: Path | str, progress: Progress | None = None) -> None:
         """Copy the index as it is at one moment to a new folder, while reading and writing go on."""
-        self._engine.backup(target, progress=progress)
+        self.engine.backup(target, progress=progress)
 
     def resolve(self, progress: Progress | None = None) -> int:
         """Place again whatever was placed beside a document deleted since; how many. Each is kept as it is placed."""
-        with self._engine.changing(None):
+        with self.engine.changing(None):
             return self._writer.resolve(progress)
 
     def tune(self, progress: Progress | None = None) -> Tuning:
         """Choose weights and fusion by the held-out queries and place all documents by them; what it gained."""
-        with self._engine.changing(None):
+        with self.engine.changing(None):
             return self._tuner.tune(progress)
 
     def set_tuning(self, on: bool) -> None:
         """Whether the index holds queries out and tunes itself, from now on; a paper index never does."""
-        with self._engine.changing(None):
+        with self.engine.changing(None):
             self._tuner.switch(on)
 
     def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
@@ -59,10 +55,10 @@ class Upkeep(Reader):
 
         The old one's files go when nobody reads by it any more: now, or when the index is next changed.
         """
-        with self._engine.changing(None):
+        with self.engine.changing(None):
             self._session.adopt(encoder, progress)
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""
-        with self._engine.changing(None):
-            self._engine.compact()
+        with self.engine.changing(None):
+            self.engine.compact()

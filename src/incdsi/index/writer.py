@@ -85,6 +85,25 @@ class Writer:
             return self._replace(draft, watch)
         return self._keep(record, watch)
 
+    def upsert(
+        self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]], progress: Progress | None
+    ) -> list[Addition]:
+        """Update those that are there one after another, then add the others; what happened to each, in their order."""
+        old = [document for document in documents if document.id in self._engine]
+        new = [document for document in documents if document.id not in self._engine]
+        done: dict[str, Addition] = {}
+        for document in old:
+            done[document.id] = self.update(document, queries.get(document.id, ()))
+            if progress is not None:
+                progress(len(done), len(documents))
+
+        def added(count: int, _: int) -> None:
+            if progress is not None:
+                progress(len(old) + count, len(documents))
+
+        done |= {one.document_id: one for one in self.add(new, queries, whole=False, progress=added)}
+        return [done[document.id] for document in documents]
+
     def teach(self, query: str, id: str) -> Addition:
         """Place a document so that it wins one more query."""
         watch = Stopwatch()

@@ -82,7 +82,7 @@ async def all_documents(request: Request, queries: Annotated[bool, Query()] = Fa
     service = service_of(request)
     if service.exports.locked():
         raise Overloaded("too many clients are exporting documents; try again")
-    return StreamingResponse(_exported(service, queries), media_type="application/x-ndjson")
+    return StreamingResponse(exported(service, _lines(service.index, queries)), media_type="application/x-ndjson")
 
 
 @router.get(PATH, response_model=DocumentWithQueries, responses=problems(404, 422))
@@ -243,9 +243,10 @@ def _delete(index: Index, given: schemas.DeleteRequest, if_version: int | None) 
     return index.delete(list(dict.fromkeys(given.ids)), resolve=given.resolve, if_version=if_version)
 
 
-async def _exported(service: Service, with_queries: bool) -> AsyncIterator[bytes]:
+async def exported(service: Service, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines in pieces; only so many clients are sent some at a time."""
     async with service.exports:
-        async for piece in iterate_in_threadpool(_read_first(_lines(service.index, with_queries))):
+        async for piece in iterate_in_threadpool(_read_first(lines)):
             yield piece
 
 

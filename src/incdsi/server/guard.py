@@ -34,6 +34,7 @@ SAFE_HEADERS = {
 }
 OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/favicon.ico")
 OPEN_FOLDER = "/page/"
+READING = ("/v1/search", "/v1/documents/list", "/v1/documents/count")  # POST, but nothing changes
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 MOST_CLIENTS = 10_000
@@ -149,7 +150,7 @@ class Guard:
         if path in OPEN or path.startswith(OPEN_FOLDER) or not self._keys or scope["method"] == "OPTIONS":
             return "write" if not self._keys else "read"
         access = self._access(_key(headers))
-        if access == "read" and scope["method"] not in ("GET", "HEAD") and path != "/v1/search":
+        if access == "read" and scope["method"] not in ("GET", "HEAD") and path not in READING:
             raise Refused(NotAllowed("this key is read-only"), 403)
         return access
 

@@ -19,6 +19,8 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     schemas.DocumentBody,
     schemas.DocumentPatch,
     schemas.DeleteRequest,
+    schemas.ListRequest,
+    schemas.CountRequest,
     schemas.SearchRequest,
     schemas.TeachRequest,
     schemas.Problem,

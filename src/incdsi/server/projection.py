@@ -109,7 +109,7 @@ class Projection:
         return NeighboursOut(point=point, neighbours=neighbours, axes=drawn.axes.number, version=drawn.version)
 
     def _titles(self, drawn: Drawn, places: Sequence[int]) -> dict[str, str]:
-        return self._index.titles([drawn.ids[place] for place in places], LONGEST_TITLE)
+        return self._index.engine.titles([drawn.ids[place] for place in places], LONGEST_TITLE)
 
     def _current(self) -> Drawn:
         version = self._index.version
@@ -118,7 +118,7 @@ class Projection:
         return self._drawn
 
     def _draw(self, version: int, before: Drawn | None) -> Drawn:
-        ids, vectors = self._index.vectors()
+        ids, vectors = self._index.engine.vectors()
         unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
         hashes = np.array([zlib.crc32(id.encode("utf-8", "surrogatepass")) for id in ids], dtype=np.int64)
         shown = np.argsort(hashes, kind="stable")[:MOST_POINTS]

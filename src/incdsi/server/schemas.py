@@ -83,6 +83,21 @@ class DeleteRequest(Asked):
     resolve: bool = False
 
 
+class ListRequest(Asked):
+    """Documents to list: all, or those that pass a filter or have these ids, a page at a time."""
+
+    where: Where | None = None
+    ids: list[Id] | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+    after: Id | None = None
+
+
+class CountRequest(Asked):
+    """Documents to count: all, or those that pass a filter."""
+
+    where: Where | None = None
+
+
 class SearchRequest(Asked):
     """One query or many, not both."""
 
@@ -98,6 +113,13 @@ class TeachRequest(Asked):
 
     query: Annotated[str, Field(min_length=1, examples=["boots that survive a river"])]
     id: Id
+
+
+class Counted(Answer):
+    """How many documents there are."""
+
+    documents: int
+    version: int
 
 
 class DocumentOut(Answer):

@@ -72,6 +72,17 @@ def test_every_family_is_the_function_that_torch_computes(tmp_path: Path, tiny_b
     require_the_same(tiny.save(tmp_path, tiny_bert, family))
 
 
+def test_a_modernbert_with_the_settings_of_its_first_release(tmp_path: Path, tiny_bert: Path) -> None:
+    folder = tiny.save(tmp_path, tiny_bert, "modernbert")
+    state = json.loads((folder / "config.json").read_text())
+    for name in ("layer_types", "rope_parameters"):
+        del state[name]
+    old = {"global_attn_every_n_layers": 2, "global_rope_theta": 50.0, "local_rope_theta": 10.0}
+    new = load_encoder(folder).fingerprint
+    (folder / "config.json").write_text(json.dumps({**state, **old}))
+    assert require_the_same(folder).fingerprint != new
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max", "mean_sqrt_len_tokens", "lasttoken"])
 def test_every_pooling_without_normalisation(tmp_path: Path, tiny_bert: Path, pooling: str) -> None:
     ours = require_the_same(tiny.save(tmp_path, tiny_bert, head=(Pooling(16, pooling_mode=pooling),)))
@@ -189,6 +200,22 @@ def test_a_model_is_converted_once_and_its_own_folder_left_alone(
     assert before == {path: path.read_bytes() for path in tiny_bert.rglob("*") if path.is_file()}
 
 
+def test_a_process_that_was_faster_keeps_its_folder(
+    tiny_bert: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[OnnxEncoder] = []
+
+    def slowly(*arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(cache, "write_onnx", write_onnx)
+        made.append(cache.convert(tiny_bert, link=False))  # in the meantime
+        write_onnx(*arguments, **options)
+
+    monkeypatch.setattr(cache, "write_onnx", slowly)
+    found = load_encoder(tiny_bert)
+    assert found.folder == made[0].folder
+    assert [path.name for path in models.iterdir()] == [found.fingerprint]
+
+
 def test_no_torch_is_imported_to_bring_in_a_model(tiny_bert: Path) -> None:
     code = (
         "import sys; sys.modules.update(torch=None, transformers=None, sentence_transformers=None, onnx=None)\n"
@@ -205,6 +232,7 @@ def test_no_torch_is_imported_to_bring_in_a_model(tiny_bert: Path) -> None:
         ("config.json", {"model_type": "t5"}, "a model of type 't5', not one of bert, roberta"),
         ("config.json", {"hidden_act": "quick_gelu"}, "uses the activation 'quick_gelu'"),
         ("config.json", {"position_embedding_type": "relative_key"}, "uses relative_key positions"),
+        ("config.json", {"rope_scaling": {"type": "yarn"}}, "scales its rotary positions"),
         ("1_Pooling/config.json", {"pooling_mode": ["cls", "mean"]}, r"pools by cls\+mean"),
         ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, "pools by weightedmean"),
     ],

@@ -7,16 +7,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert")
+FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "modernbert")
 SIZES = {"vocab_size": 215, "max_position_embeddings": 66, "pad_token_id": 0, "initializer_range": 0.5}
 
 
 def config(family: str) -> Any:
     """Two layers of h = 16, with activations and precisions that differ from family to family."""
-    from transformers import BertConfig, DistilBertConfig, RobertaConfig, XLMRobertaConfig
+    from transformers import BertConfig, DistilBertConfig, ModernBertConfig, RobertaConfig, XLMRobertaConfig
 
     if family == "distilbert":
         return DistilBertConfig(**SIZES, dim=16, n_layers=2, n_heads=4, hidden_dim=32, activation="relu")
+    if family == "modernbert":
+        sizes = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 24}
+        return ModernBertConfig(**SIZES, **sizes, local_attention=6, eos_token_id=3, bos_token_id=2, cls_token_id=2)
     kinds = {"bert": BertConfig, "roberta": RobertaConfig, "xlm-roberta": XLMRobertaConfig}
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
     extras = {"bert": {"hidden_act": "gelu_new"}, "roberta": {"type_vocab_size": 1, "layer_norm_eps": 1e-5}}

@@ -76,6 +76,9 @@ class LocalEngine:
 
     # Reading
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     @property
     def path(self) -> Path:
         return self.store.path

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from incdsi.durable import appearing_file, appearing_folder
-from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
+from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnsupportedFormat
 from incdsi.text.encoders.convert import write_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import SentenceModel, read_sentence_model
@@ -48,10 +48,15 @@ def convert(folder: Path, *, link: bool, name: str | None = None) -> OnnxEncoder
 def _made(model: SentenceModel, fingerprint: str, link: bool) -> OnnxEncoder:
     folder = cache_folder() / fingerprint
     try:
-        with appearing_folder(folder, replace=True) as made:
+        with appearing_folder(folder, replace=folder.exists()) as made:  # what is there is damaged
             write_onnx(model, fingerprint, made, link=link)
             made.chmod(0o755)
-    except OSError:
+    except (OSError, InvalidInput) as error:
+        found = _kept(fingerprint)
+        if found is not None:  # another process was faster, and somebody may be reading its folder
+            return found
+        if not isinstance(error, OSError):
+            raise
         folder = Path(tempfile.mkdtemp(prefix="incdsi-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         write_onnx(model, fingerprint, folder, link=link)

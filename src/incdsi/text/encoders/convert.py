@@ -10,6 +10,7 @@ from incdsi.text.encoders.bert import Bert
 from incdsi.text.encoders.graph import Graph
 from incdsi.text.encoders.heads import embedding
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, WEIGHTS, Manifest, file_sha256, write_manifest
+from incdsi.text.encoders.modernbert import ModernBert
 from incdsi.text.encoders.sentence_model import SentenceModel
 
 INPUTS = ("input_ids", "attention_mask")
@@ -21,7 +22,8 @@ def write_onnx(model: SentenceModel, fingerprint: str, folder: Path, *, link: bo
     Raises MissingExtra for a model that needs torch.
     """
     graph = Graph()
-    vectors = Bert(graph, model.config, model.tensors, model.width).token_vectors(*INPUTS)
+    kind = ModernBert if model.config["model_type"] == "modernbert" else Bert
+    vectors = kind(graph, model.config, model.tensors, model.width).token_vectors(*INPUTS)
     output, dimension = embedding(graph, model, vectors, INPUTS[1])
     (folder / GRAPH).write_bytes(graph.serialised(INPUTS, output, dimension))
     (folder / TOKENIZER).write_text(model.tokenizer, encoding="utf-8")

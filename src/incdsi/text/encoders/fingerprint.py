@@ -10,6 +10,7 @@ from typing import Any, Self
 
 # What the weights do not show but the function depends on.
 ARCHITECTURE = ("model_type", "hidden_act", "activation", "num_attention_heads", "n_heads", "layer_norm_eps")
+MODERN = ("hidden_activation", "norm_eps", "local_attention", "layer_types", "rope_parameters")
 QUERY_NAMES, DOCUMENT_NAMES = ("query",), ("document", "passage", "corpus")
 
 Weight = tuple[str, str, tuple[int, ...], Any]  # name, torch's name of its dtype, shape, bytes
@@ -23,6 +24,12 @@ def fingerprint(settings: Mapping[str, Any], tokenizer: str, weights: Iterable[W
         digest.update(f"{name} {dtype} {shape}".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+def architecture(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a transformer's config goes into its fingerprint."""
+    names = (*ARCHITECTURE, *(MODERN if config.get("model_type") == "modernbert" else ()))
+    return {name: config[name] for name in names if config.get(name) is not None}
 
 
 def canonical_tokenizer(state: str) -> str:

@@ -25,9 +25,8 @@ logger = logging.getLogger("incdsi")
 def load_encoder(name: str | Path | None = None) -> Encoder:
     """Load an encoder: a folder, a wheel, a model's name, `http://...#MODEL`, or None for all-MiniLM-L6-v2.
 
-    What is not ONNX yet is written as such once, into the user's cache. That needs no torch for BERT and its
-    family (`bert.FAMILIES`); any other model needs the extra `train` (MissingExtra). Raises ModelNotFound when there is
-    no such model.
+    What is not ONNX yet is written as such once, into the user's cache. That needs no torch for models in
+    `families.FAMILIES`; any other needs the extra `train` (MissingExtra). Raises ModelNotFound when there is none.
     """
     if name is None or str(name) in (DEFAULT, HUB_NAME):
         return _default()

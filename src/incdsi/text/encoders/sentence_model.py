@@ -11,8 +11,8 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from incdsi.errors import IncDSIError, InvalidFile, MissingExtra, ModelNotFound
-from incdsi.text.encoders.bert import ACTIVATIONS, FAMILIES
-from incdsi.text.encoders.fingerprint import ARCHITECTURE, Prompts, Weight, canonical_tokenizer, fingerprint
+from incdsi.text.encoders.families import ACTIVATIONS, FAMILIES
+from incdsi.text.encoders.fingerprint import Prompts, Weight, architecture, canonical_tokenizer, fingerprint
 from incdsi.text.encoders.manifest import TOKENIZER, WEIGHTS
 from incdsi.text.encoders.weights import Tensor, read_tensors
 
@@ -72,7 +72,7 @@ class SentenceModel:
             "normalise": self.normalise,
             "max_length": self.max_length,
             **self.prompts.settings(),
-            "architecture": {name: self.config[name] for name in ARCHITECTURE if self.config.get(name) is not None},
+            "architecture": architecture(self.config),
         }
         return fingerprint(settings, self.tokenizer, self._weights())
 
@@ -107,13 +107,14 @@ def _read(folder: Path) -> SentenceModel:
     settings = _json(inner / "sentence_bert_config.json", {})
     tokenizer, pad_id, longest = _tokenizer(inner, bool(settings.get("do_lower_case")))
     longest = min(longest, config.get("max_position_embeddings") or longest)
-    tensors = _encoder_tensors(inner / WEIGHTS, FAMILIES[config["model_type"]].prefix)
+    family = FAMILIES[config["model_type"]]
+    tensors = _encoder_tensors(inner / WEIGHTS, family.prefix)
     own = _json(folder / "config_sentence_transformers.json", {})
     return SentenceModel(
         weights=inner / WEIGHTS,
         config=config,
         tensors=tensors,
-        width=tensors["embeddings.word_embeddings.weight"].shape[1],
+        width=tensors[f"{family.words}.weight"].shape[1],
         modules=tuple(_module(folder / other["path"], other["type"]) for other in others),
         tokenizer=tokenizer,
         max_length=int(settings.get("max_seq_length") or longest),
@@ -132,10 +133,13 @@ def _config(folder: Path) -> dict[str, Any]:
     family = FAMILIES.get(config.get("model_type"))
     if family is None:
         raise needs_torch(f"{folder} is a model of type {config.get('model_type')!r}, not one of {', '.join(FAMILIES)}")
-    config = {**family.defaults, **config}
+    config = family.completed({**family.defaults, **config})
     config |= {name: int(config[name]) for name in (family.heads, family.count)}
     if config[family.activation] not in ACTIVATIONS:
         raise needs_torch(f"{folder} uses the activation {config[family.activation]!r}")
+    turns = config.get("rope_parameters", {}).values()
+    if config.get("rope_scaling") or any(turn["rope_type"] != "default" for turn in turns):
+        raise needs_torch(f"{folder} scales its rotary positions")
     if config.get("position_embedding_type", "absolute") != "absolute":
         raise needs_torch(f"{folder} uses {config['position_embedding_type']} positions")
     return config

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.progress import Progress
-from incdsi.text.encoders.fingerprint import ARCHITECTURE, Prompts, Weight, canonical_tokenizer, fingerprint
+from incdsi.text.encoders.fingerprint import Prompts, Weight, architecture, canonical_tokenizer, fingerprint
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
 from incdsi.text.hub import find_model, quiet
 
@@ -138,7 +138,7 @@ class TorchEncoder:
             "normalise": self.normalise,
             "max_length": self.max_length,
             **self.prompts.settings(),
-            "architecture": {name: config[name] for name in ARCHITECTURE if config.get(name) is not None},
+            "architecture": architecture(config),
         }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,15 +11,13 @@ from incdsi.errors import InvalidInput
 from incdsi.text.generators.protocol import Generator
 from incdsi.text.generators.spans import Spans
 
-SEQ2SEQ = "incdsi.text.generators.seq2seq"  # imported lazily: it imports torch
-
 
 def described(generator: Generator) -> dict[str, Any]:
     """Its name and parameters; for the caller's own, where it is defined."""
     if type(generator) is Spans:
         return {"name": "spans", **asdict(generator)}
     one: Any = generator
-    seq2seq = sys.modules.get(SEQ2SEQ)
+    seq2seq = sys.modules.get("incdsi.text.generators.seq2seq")  # never imported here: it imports torch
     if seq2seq is not None and type(one) is seq2seq.Seq2Seq:
         return {"name": "seq2seq", "model": one.model, "sampling": asdict(one.sampling)}
     kind = one if hasattr(one, "__qualname__") else type(one)
@@ -39,9 +36,9 @@ def restored(described: Mapping[str, Any]) -> Generator:
         if name == "spans":
             return Spans(**parameters)
         if name == "seq2seq":
-            seq2seq = importlib.import_module(SEQ2SEQ)
-            made: Generator = seq2seq.Seq2Seq(parameters["model"], sampling=seq2seq.Sampling(**parameters["sampling"]))
-            return made
+            from incdsi.text.generators.seq2seq import Sampling, Seq2Seq  # here: it imports torch
+
+            return Seq2Seq(parameters["model"], sampling=Sampling(**parameters["sampling"]))
     except (TypeError, KeyError):  # parameters of a newer version
         pass
     raise InvalidInput(

@@ -1,0 +1,55 @@
+"""Documents by filter, by id and by page, in the order of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from incdsi.documents import Document
+from incdsi.engine.protocol import Engine, Rows
+from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.filters import Where, parse
+
+AT_A_TIME = 256
+
+
+def chosen_rows(
+    engine: Engine, where: Where | None, ids: Iterable[str] | None, limit: int | None, after: str | None
+) -> Rows:
+    """The rows to list; UnknownDocument when an id is not there."""
+    if limit is not None and limit < 1:
+        raise InvalidInput(f"limit must be at least 1, found {limit}")
+    rows = engine.matching(parse({} if where is None else where))
+    if ids is not None:
+        rows = rows[np.isin(rows, [engine.row_of(id) for id in _several(ids)])]
+    if after is not None:
+        rows = rows[rows > engine.row_of(after)]
+    return rows[:limit]
+
+
+def read(engine: Engine, rows: Rows) -> Iterator[Document]:
+    """The documents in these rows, a few at a time; those that were deleted meanwhile are left out."""
+    for start in range(0, len(rows), AT_A_TIME):
+        yield from _there(engine, rows[start : start + AT_A_TIME])
+
+
+def get_many(engine: Engine, ids: Iterable[str]) -> list[Document]:
+    """The documents with these ids, in that order; UnknownDocument when one is not there."""
+    return engine.documents([engine.row_of(id) for id in _several(ids)])
+
+
+def _there(engine: Engine, rows: Rows) -> list[Document]:
+    try:
+        return engine.documents(rows.tolist())
+    except UnknownDocument:
+        if len(rows) == 1:
+            return []
+        half = len(rows) // 2
+        return _there(engine, rows[:half]) + _there(engine, rows[half:])
+
+
+def _several(ids: Iterable[str]) -> list[str]:
+    if isinstance(ids, str):  # else its letters would be looked up
+        raise InvalidInput(f"expected a list of ids, found the text {ids!r:.60}")
+    return list(ids)
