@@ -21,7 +21,7 @@ LAYERS = [
     {"engine"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
     {"filters", "info", "records"},
-    {"documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
+    {"confidence", "documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -171,6 +171,26 @@ def test_a_repeated_query_word_counts_as_often_as_it_occurs() -> None:
     np.testing.assert_allclose(index.scores("boot boot boot", 3), 3 * index.scores("boot", 3), rtol=1e-6)
 
 
+@settings(max_examples=50)
+@given(documents=st.dictionaries(slots, texts, max_size=6), query=texts, words=texts)
+def test_a_text_is_scored_by_the_documents_there_are_as_one_of_them_would_be(
+    documents: dict[int, str], query: str, words: str
+) -> None:
+    index = build(documents)
+    scores, limit = index.scores_and_limit(query, 6)
+    for slot, text in documents.items():
+        assert index.score_of(text, query) == pytest.approx(scores[slot], rel=1e-6)
+    assert index.score_of(words, query) < limit or limit == 0.0
+    np.testing.assert_array_equal(index.scores(query, 6), scores)
+
+
+def test_no_document_reaches_the_limit_and_endless_repetition_comes_near_it() -> None:
+    index = build({0: "boots boots river", 1: "tent"}, b=0.0)
+    scores, limit = index.scores_and_limit("boots river", 2)
+    assert 0 < scores[0] < limit
+    assert index.score_of("boots river " * 10_000, "boots river") == pytest.approx(limit, rel=1e-3)
+
+
 def test_scores_are_cut_or_padded_to_the_size_asked_for() -> None:
     index = build({0: "boots", 5: "boots"})
     whole = index.scores("boots", 8)
@@ -263,7 +283,7 @@ def test_memory_mapped_arrays_give_the_same_index_and_can_be_edited(tmp_path: Pa
 
 def test_another_format_is_refused_with_both_numbers() -> None:
     arrays = build({0: "boots"}).to_arrays()
-    with pytest.raises(UnsupportedFormat, match="format 1, found 99"):
+    with pytest.raises(UnsupportedFormat, match="format 2, found 99"):
         LexicalIndex.from_arrays({**arrays, "format": np.array([99])})
     with pytest.raises(UnsupportedFormat):
         LexicalIndex.from_arrays({})

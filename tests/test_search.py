@@ -10,9 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incdsi.engine.protocol import Best
+from incdsi.engine.settings import Fusion
 from incdsi.errors import InvalidInput
-from incdsi.rows.scores import Spread
+from incdsi.rows.scores import WHOLE, Share, Spread
 from incdsi.search import FIRST, Fused, Part, check_k, check_mode, fused, rank_within
+
+LIMIT = 5.0  # no lexical score reaches it
+FUSIONS = st.builds(Fusion, st.sampled_from([0.0, 0.05, 0.3, 0.5, 0.95]), st.sampled_from([0.0, 0.4, 0.8, 1.0]))
 
 
 class Known:
@@ -25,7 +29,9 @@ class Known:
         self.depth = 0
 
     @property
-    def spread(self) -> Spread:
+    def unit(self) -> Spread | Share:
+        if self._hides_zero:
+            return Share(LIMIT)
         n = len(self.scores)
         return Spread(n, float(self.scores.mean()), float(self.scores.var() * n)) if n else Spread(0, 0.0, 0.0)
 
@@ -60,21 +66,23 @@ def by_sorting(total: np.ndarray, allowed: np.ndarray, k: int) -> list[int]:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Learned scores with twins, lexical scores mostly 0 and often equal, and who passes a filter."""
+def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Learned scores with twins, the nearest text's, lexical scores mostly 0 and often equal, and a filter."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, 40) | st.integers(500, 900))
     learned = rng.standard_normal(max(n // 2, 1))[rng.integers(0, max(n // 2, 1), n)].round(draw(st.integers(0, 6)))
     lexical = rng.integers(0, 5, n) * (rng.random(n) < draw(st.sampled_from([0.02, 0.5, 1.0])))
-    return learned, lexical.astype(float), rng.random(n) < draw(st.sampled_from([0.1, 0.8, 1.0]))
+    nearest = learned.round(1) + rng.standard_normal(n).round(1)
+    return learned, nearest, lexical.astype(float), rng.random(n) < draw(st.sampled_from([0.1, 0.8, 1.0]))
 
 
-@given(cases(), st.integers(1, 60), st.sampled_from([0.0, 0.05, 0.3, 0.5, 0.95]))
+@given(cases(), st.integers(1, 60), FUSIONS)
 @settings(max_examples=150, deadline=None)
-def test_fused_search_finds_what_sorting_every_fused_score_finds(case, k, weight):
-    learned, lexical, allowed = case
-    total = (1 - weight) * standardised(learned) + weight * standardised(lexical)
-    both = fused(Known(learned, allowed), Known(lexical, allowed, hides_zero=True), weight)
+def test_fused_search_finds_what_sorting_every_fused_score_finds(case, k, fusion):
+    learned, nearest, lexical, allowed = case
+    rest = (1 - fusion.nearest_share) * standardised(learned) + fusion.nearest_share * standardised(nearest)
+    total = (1 - fusion.lexical_weight) * rest + fusion.lexical_weight * WHOLE * (lexical / LIMIT) ** 2
+    both = fused(Known(learned, allowed), Known(nearest, allowed), Known(lexical, allowed, hides_zero=True), fusion)
     found = both.top(k)
     expected = by_sorting(total, allowed, k)
     assert found.rows.tolist() == expected or found.scores == pytest.approx(total[np.array(expected) - 1], abs=1e-9)
@@ -87,16 +95,16 @@ def test_fused_search_finds_what_sorting_every_fused_score_finds(case, k, weight
 @given(cases(), st.integers(1, 60))
 @settings(max_examples=50, deadline=None)
 def test_by_words_alone_only_documents_with_a_word_are_found(case, k):
-    _, lexical, allowed = case
+    *_, lexical, allowed = case
     found = Fused((Part.of(Known(lexical, allowed, hides_zero=True), 1.0),)).top(k)
     assert found.rows.tolist() == by_sorting(lexical, allowed & (lexical > 0), k)
 
 
-@given(cases(), st.sampled_from([0.0, 0.3]))
+@given(cases(), FUSIONS)
 @settings(max_examples=50, deadline=None)
-def test_a_rank_counts_everybody_who_is_at_least_as_good(case, weight):
-    learned, lexical, _ = case
-    both = fused(Known(learned), Known(lexical, hides_zero=True), weight)
+def test_a_rank_counts_everybody_who_is_at_least_as_good(case, fusion):
+    learned, nearest, lexical, _ = case
+    both = fused(Known(learned), Known(nearest), Known(lexical, hides_zero=True), fusion)
     total = both.score(np.arange(1, len(learned) + 1))
     for row in (1, len(learned), int(np.argmax(total)) + 1):
         rank = int(np.count_nonzero(total >= total[row - 1]))
@@ -105,22 +113,24 @@ def test_a_rank_counts_everybody_who_is_at_least_as_good(case, weight):
 
 def test_few_scores_are_asked_for_where_the_best_lead():
     rng = np.random.default_rng(0)
-    learned, lexical = Known(rng.normal(size=5000)), Known(rng.exponential(size=5000))
-    learned.scores[7], lexical.scores[7] = 9.0, 20.0
-    assert fused(learned, lexical, 0.3).top(1).rows.tolist() == [8]
-    assert learned.depth == lexical.depth == FIRST
+    parts = [Known(rng.normal(size=5000)) for _ in range(3)]
+    for part in parts:
+        part.scores[7] = 9.0
+    assert fused(*parts, Fusion(0.3, 0.5)).top(1).rows.tolist() == [8]
+    assert {part.depth for part in parts} == {FIRST}
 
 
 def test_a_part_that_is_the_same_for_all_says_nothing():
     learned, same = Known([3.0, 1.0, 2.0]), Known([7.0, 7.0, 7.0])
-    both = fused(learned, same, 0.4)
+    both = fused(learned, learned, same, Fusion(0.4, 0.5))
     assert both.top(3).rows.tolist() == [1, 3, 2]
     assert both.top(3).scores == pytest.approx(0.6 * standardised(learned.scores)[[0, 2, 1]], abs=1e-6)
 
 
 def test_one_document_is_found_and_of_none_nothing():
-    assert fused(Known([4.0]), Known([2.0]), 0.3).top(5).scores.tolist() == [0.0]
-    assert len(fused(Known([]), Known([], hides_zero=True), 0.3).top(5).rows) == 0
+    some = Fusion(0.3, 0.5)
+    assert fused(Known([4.0]), Known([4.0]), Known([2.0]), some).top(5).scores.tolist() == [0.0]
+    assert len(fused(Known([]), Known([]), Known([], hides_zero=True), some).top(5).rows) == 0
 
 
 @pytest.mark.parametrize("k", [0, -3, 2.5, "3", None, True])

@@ -49,6 +49,7 @@ def fill(path: Path, data: RealData, places: Iterable[int], *, tuning: bool) -> 
         "tuned_at_held_out_queries": settings.tuned_at,
         "hyperparameters": asdict(settings.hyperparameters),
         "lexical_weight": settings.lexical_weight,
+        "nearest_share": settings.nearest_share,
     }
 
 

@@ -10,7 +10,7 @@ from benchmarks.index.adding import fill
 from benchmarks.index.run import MODES, Ranks, Result, Run, say
 from benchmarks.real import RealData
 from incdsi import Index
-from incdsi.index.quality import Probe, ranks_by_weight
+from incdsi.index.quality import LEARNED_ALONE, WORDS_ALONE, Probe, ranks_by_fusion
 from incdsi.info import Quality
 from incdsi_lab.ranking import ranks_among
 
@@ -54,9 +54,8 @@ def _index_ranks(index: Index, data: RealData) -> dict[str, Ranks]:
         for text, embedding, owner in asked
     ]
     view = engine.view()
-    ranks = ranks_by_weight(
-        view, probes, [{"learned": 0.0, "lexical": 1.0}.get(mode, view.settings.lexical_weight) for mode in MODES]
-    )
+    alone = {"learned": LEARNED_ALONE, "lexical": WORDS_ALONE}
+    ranks = ranks_by_fusion(view, probes, [alone.get(mode, view.settings.fusion) for mode in MODES])
     return dict(zip(MODES, ranks, strict=True))
 
 

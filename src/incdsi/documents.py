@@ -123,7 +123,8 @@ def queries_from_json(plain: Mapping[str, Any]) -> list[str]:
 class Hit:
     """One search result; `rank` counts from 1.
 
-    A fused score is the sum of its `learned` and `lexical` parts; by one of them alone the other is None.
+    A fused score is the sum of its `learned`, `nearest` and `lexical` parts; by one of them alone the others are None.
+    `confidence` is the probability that this hit is right; None before the index has questions to learn it from.
     """
 
     document_id: str
@@ -132,6 +133,8 @@ class Hit:
     document: Document
     learned: float | None = None
     lexical: float | None = None
+    nearest: float | None = None
+    confidence: float | None = None
 
     def __repr__(self) -> str:
         shown = self.document.title or self.document.text

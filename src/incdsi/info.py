@@ -58,6 +58,7 @@ class Tuning:
     queries: int
     hyperparameters: Hyperparameters
     lexical_weight: float
+    nearest_share: float
     before: Mapping[str, Quality]
     after: Mapping[str, Quality]
     trials: tuple[Trial, ...]
@@ -72,6 +73,7 @@ class Tuning:
             queries=stored["queries"],
             hyperparameters=Hyperparameters.from_json(stored["hyperparameters"]),
             lexical_weight=stored["lexical_weight"],
+            nearest_share=stored.get("nearest_share", 0.0),  # what tuned it before there was one
             before=_by_mode(stored["before"]),
             after=_by_mode(stored["after"]),
             trials=tuple(map(Trial.from_json, stored["trials"])),
@@ -96,6 +98,7 @@ class Info:
     method: str
     hyperparameters: Hyperparameters
     lexical_weight: float
+    nearest_share: float
     tuning: bool
     last_tuning: Tuning | None
     version: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -54,6 +54,22 @@ class Record:
     constrained_by: tuple[int, ...] = ()
     row: int = 0
     sequence: int = 0
+
+    @property
+    def words(self) -> str:
+        """What it is found by in lexical search."""
+        return words_of(self.document, self.queries)
+
+    @property
+    def texts(self) -> list[Vector]:
+        """The embeddings (h,) of its text and of the queries it is placed by: what may be nearest to a query."""
+        return [self.anchor, *(query.embedding for query in self.queries if query.used)]
+
+
+def words_of(document: Document, queries: Iterable[StoredQuery]) -> str:
+    """A document's content and what people asked for it or taught it; not what was generated, not what is held out."""
+    asked = (query.text for query in queries if not (query.generated or query.held_out))
+    return "\n".join((document.content, *asked))
 
 
 class Answer(NamedTuple):

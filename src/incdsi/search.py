@@ -9,8 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from incdsi.engine.protocol import Best, Doubles, Rows, Scored
+from incdsi.engine.settings import Fusion
 from incdsi.errors import InvalidInput
-from incdsi.rows.scores import Spread
+from incdsi.rows.scores import Share, Spread
 
 Mode = Literal["fused", "learned", "lexical"]
 FIRST = 128  # of each part's best that are looked at first; at 10,000 documents they nearly always do
@@ -34,22 +35,22 @@ def check_k(k: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One score of a fused one: standard deviations from its mean over all documents, times a weight.
+    """One score of a fused one, measured in its unit, times a weight.
 
-    `spread` is that of its scores, or one that a document about to change would make.
+    `unit` is that of its scores, or one that a document about to change would make.
     """
 
     scored: Scored
     weight: float
-    spread: Spread
+    unit: Spread | Share
 
     @classmethod
     def of(cls, scored: Scored, weight: float) -> Part:
-        return cls(scored, weight, scored.spread)
+        return cls(scored, weight, scored.unit)
 
     def values(self, scores: Doubles) -> Doubles:
         """What these scores contribute."""
-        return self.weight * self.spread.standardised(scores)
+        return self.weight * self.unit.standardised(scores)
 
     def of_rows(self, rows: Rows) -> Doubles:
         """What these documents' scores contribute."""
@@ -105,9 +106,31 @@ class Fused:
         return float(np.sum([part.values(np.array([end]))[0] for part, end in zip(self.parts, ends, strict=True)]))
 
 
-def fused(learned: Scored, lexical: Scored, lexical_weight: float) -> Fused:
-    """Both scores of a query, by weight."""
-    return Fused((Part.of(learned, 1.0 - lexical_weight), Part.of(lexical, lexical_weight)))
+def fused(learned: Scored, nearest: Scored, lexical: Scored, fusion: Fusion) -> Fused:
+    """The three scores of a query, by weight."""
+    return Fused(
+        (
+            Part.of(learned, fusion.learned_weight),
+            Part.of(nearest, fusion.nearest_weight),
+            Part.of(lexical, fusion.lexical_weight),
+        )
+    )
+
+
+def evidence(whole: Fused, rows: Rows, scores: Doubles) -> Doubles:
+    """What tells right hits from wrong ones, (hits, 2 + parts): their scores and leads, by the whole and by each part.
+
+    A lead is over the best other document.
+    """
+    best = whole.top(2).scores
+    leads = [_leads(part.of_rows(rows), part.values(part.scored.top(2).scores)) for part in whole.parts]
+    return np.column_stack([scores, _leads(scores, best), *leads])
+
+
+def _leads(values: Doubles, best: Doubles) -> Doubles:
+    """How far each is ahead of the best other one; who is not listed has 0."""
+    first, second = (*best.tolist(), 0.0, 0.0)[:2]
+    return np.asarray(values - np.where(values >= first, second, first))
 
 
 def rank_within(scored: Scored | Fused, row: int, most: int) -> int:

@@ -176,7 +176,7 @@ def test_searching(index: SearchIndex) -> None:
     hits = index.search("waterproof boots", k=5, where={"lang": "en", "number": {"in": (1, 2, 4, 5)}})
     assert [hit.rank for hit in hits] == [1, 2, 3, 4]
     assert all(hit.document == docs(12)[int(hit.document_id[1:])] for hit in hits)
-    assert all(hit.score == pytest.approx(hit.learned + hit.lexical, rel=1e-5) for hit in hits)
+    assert all(hit.score == pytest.approx(hit.learned + hit.nearest + hit.lexical, rel=1e-5) for hit in hits)
     assert index.search("tent", mode="lexical")[0].learned is None
     assert index.search("half \ud83d a pair")
 

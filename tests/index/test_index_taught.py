@@ -10,6 +10,7 @@ import pytest
 from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, docs, ids, record, stored
 
 from incdsi.documents import Taught
+from incdsi.engine.settings import Fusion
 from incdsi.index import Index, tuning
 
 ODD = ("zebra", "piano", "harbour", "orange", "violin", "copper", "marble", "window", "engine")
@@ -46,7 +47,7 @@ def test_what_was_taught_is_first_in_fused_search_under_another_encoder(tmp_path
 def test_what_was_taught_is_first_in_fused_search_at_the_weight_that_tuning_chose(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: float
 ) -> None:
-    monkeypatch.setattr(tuning, "best_fusion", lambda live, asked: chosen)
+    monkeypatch.setattr(tuning, "best_fusion", lambda live, asked: Fusion(chosen, 0.4))
     with taught_index(tmp_path / "shop", 0.3) as index:
         result = index.tune()
         assert (index.info().lexical_weight, index.info().quality) == (chosen, result.after)

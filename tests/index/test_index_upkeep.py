@@ -16,6 +16,7 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs,
 from incdsi.documents import Addition, Document
 from incdsi.engine.local import LocalEngine, models
 from incdsi.engine.local.live import Live
+from incdsi.engine.settings import DEFAULT_FUSION
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
 from incdsi.index import Index
@@ -356,7 +357,7 @@ def test_tuning_is_not_begun_by_queries_that_are_gone(index: Index, monkeypatch:
         index.add(doc(id), asked(id, 4))
         index.delete(id)
     assert len(index) == 0
-    assert index.info().lexical_weight == 0.3
+    assert index.info().lexical_weight == DEFAULT_FUSION.lexical_weight
 
 
 def test_delete_resolves_after_tuning_too(index: Index) -> None:

@@ -46,8 +46,8 @@ def test_hits_are_those_of_the_index_with_the_parts_of_their_scores(filled: http
         assert found["version"] == index.version
         assert found["seconds"] > 0
         for hit in found["hits"]:
-            parts = [hit[name] for name in ("learned", "lexical") if hit[name] is not None]
-            assert len(parts) == (2 if mode == "fused" else 1)
+            parts = [hit[name] for name in ("learned", "nearest", "lexical") if hit[name] is not None]
+            assert len(parts) == (3 if mode == "fused" else 1)
             assert sum(parts) == pytest.approx(hit["score"], rel=1e-5)
 
 

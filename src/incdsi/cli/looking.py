@@ -199,7 +199,7 @@ def _facts(path: Path, size: int, found: Info) -> list[tuple[str, str]]:
         ("method", f"{found.method}, {'tunes itself' if found.tuning else 'does not tune itself'}"),
         ("margins", f"retrieve {how.margins.retrieve:g}, preserve {how.margins.preserve:g}"),
         ("weights", f"retrieve {how.weights.retrieve:g}, anchor {how.weights.anchor:g} at {how.anchor_scale:g}"),
-        ("fusion", f"{found.lexical_weight:g} lexical"),
+        ("fusion", f"{found.lexical_weight:g} lexical, of the rest {found.nearest_share:g} by the nearest text"),
         ("last tuned", _last_tuned(found)),
     ]
 

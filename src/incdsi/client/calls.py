@@ -266,6 +266,8 @@ def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:
             document=Document.from_json(hit["document"]),
             learned=hit["learned"],
             lexical=hit["lexical"],
+            nearest=hit["nearest"],
+            confidence=hit["confidence"],
         )
         for hit in found
     ]

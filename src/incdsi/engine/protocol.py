@@ -21,7 +21,7 @@ from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import JSON, Answer, Record
-from incdsi.rows.scores import Spread
+from incdsi.rows.scores import Share, Spread
 from incdsi.text.encoders import Encoder
 
 Rows = NDArray[np.int64]
@@ -41,12 +41,12 @@ class Best:
 class Scored(Protocol):
     """Every document's score by one query, told for the best and for those asked about.
 
-    A filter narrows `top` alone: `spread` is of all documents, so that it does not change what a score means.
+    A filter narrows `top` alone: `unit` is by all documents, so that it does not change what a score means.
     """
 
     @property
-    def spread(self) -> Spread:
-        """How many documents there are, and mean and spread of their scores."""
+    def unit(self) -> Spread | Share:
+        """What its scores are measured in where they are added to others."""
         ...
 
     def top(self, k: int) -> Best:
@@ -66,6 +66,23 @@ class Scored(Protocol):
         ...
 
 
+class Spreading(Scored, Protocol):
+    """Scores measured in standard deviations from their mean."""
+
+    @property
+    def unit(self) -> Spread:
+        """How many documents there are, and mean and spread of their scores."""
+        ...
+
+
+class Worded(Scored, Protocol):
+    """Scores by words; `top` lists only documents that share a word with the text, as all others score 0."""
+
+    def score_of(self, words: str) -> float:
+        """The score of a document with these words, were it there."""
+        ...
+
+
 class View(Protocol):
     """The documents of one moment."""
 
@@ -78,12 +95,19 @@ class View(Protocol):
 
     def __contains__(self, row: object) -> bool: ...
 
-    def learned(self, query: Floats, where: Filter | None = None) -> Scored:
+    def learned(self, query: Floats, where: Filter | None = None) -> Spreading:
         """Inner products of the document vectors with a query (h,)."""
         ...
 
-    def lexical(self, text: str, where: Filter | None = None) -> Scored:
-        """BM25; `top` lists only documents that share a word with the text, as all others score 0."""
+    def nearest(self, query: Floats, where: Filter | None = None) -> Spreading:
+        """Inner products with a query (h,) of each document's text and the queries it is placed by, the best of them.
+
+        Mean and spread are those of all these texts.
+        """
+        ...
+
+    def lexical(self, text: str, where: Filter | None = None) -> Worded:
+        """BM25 over texts and what people asked."""
         ...
 
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:

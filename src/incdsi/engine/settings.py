@@ -6,32 +6,66 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
+from incdsi.confidence import Confidence
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters
 
 KEY = "index"
-DEFAULT_FUSION = 0.3  # weight of the lexical score until it is tuned
 Method = Literal["general", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """How much each part of a fused score counts: the lexical score, and of what it leaves the nearest text's share.
+
+    The rest is the learned score's.
+    """
+
+    lexical_weight: float
+    nearest_share: float
+
+    @property
+    def nearest_weight(self) -> float:
+        return (1.0 - self.lexical_weight) * self.nearest_share
+
+    @property
+    def learned_weight(self) -> float:
+        return (1.0 - self.lexical_weight) * (1.0 - self.nearest_share)
+
+
+DEFAULT_FUSION = Fusion(0.25, 0.8)  # until it is tuned: not below dense search, BM25 and their sum on any of three sets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`tuned_at` is the number of held-out queries at the last tuning; `model` a folder inside the index, or none."""
+    """`tuned_at` is the number of held-out queries at the last tuning, `fused_at` when the fusion was last chosen.
+
+    `model` is a folder inside the index, or none.
+    """
 
     fingerprint: str
     dimension: int
     model: str | None
     method: Method = "general"
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
-    lexical_weight: float = DEFAULT_FUSION
+    lexical_weight: float = DEFAULT_FUSION.lexical_weight
+    nearest_share: float = DEFAULT_FUSION.nearest_share
     tuning: bool = True
     tuned_at: int = 0
+    fused_at: int = 0
+    confidence: Confidence | None = None
 
     def __post_init__(self) -> None:
         if self.method not in ("general", "paper"):
             raise InvalidInput(f"the method must be 'general' or 'paper', not {self.method!r}")
         if not 0.0 <= self.lexical_weight <= 1.0:
             raise InvalidInput(f"the lexical weight must lie between 0 and 1, not {self.lexical_weight}")
+        if not 0.0 <= self.nearest_share <= 1.0:
+            raise InvalidInput(f"the nearest text's share must lie between 0 and 1, not {self.nearest_share}")
+
+    @property
+    def fusion(self) -> Fusion:
+        return Fusion(self.lexical_weight, self.nearest_share)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -41,4 +75,7 @@ class Settings:
         """As `to_json` made them; InvalidInput for anything else."""
         if not isinstance(stored, Mapping):
             raise InvalidInput(f"this store holds no index: its settings are {stored!r:.40}; was it made by incdsi?")
-        return cls(**{**stored, "hyperparameters": Hyperparameters.from_json(stored["hyperparameters"])})
+        own = {**stored, "hyperparameters": Hyperparameters.from_json(stored["hyperparameters"])}
+        if stored.get("confidence"):
+            own["confidence"] = Confidence.from_json(stored["confidence"])
+        return cls(**own)

@@ -13,7 +13,7 @@ from incdsi.documents import LONGEST_ID, Document, Taught, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import Record, StoredQuery
+from incdsi.records import Record, StoredQuery, words_of
 from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.queries import distinct, fold
@@ -42,6 +42,16 @@ class Draft:
     def used(self) -> list[int]:
         """Places of the queries it is placed by: those that are neither held out nor given up."""
         return [place for place, query in enumerate(self.queries) if query.used]
+
+    @property
+    def words(self) -> str:
+        """What it will be found by in lexical search."""
+        return words_of(self.document, self.queries)
+
+    @property
+    def texts(self) -> list[Floats]:
+        """The embeddings of its text and of the queries it is placed by."""
+        return [self.embedding, *(query.embedding for query in self.queries if query.used)]
 
     @property
     def taught(self) -> bool:

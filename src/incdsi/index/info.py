@@ -33,6 +33,7 @@ def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
         method=settings.method,
         hyperparameters=settings.hyperparameters,
         lexical_weight=settings.lexical_weight,
+        nearest_share=settings.nearest_share,
         tuning=settings.tuning,
         last_tuning=last_tuning,
         version=version,

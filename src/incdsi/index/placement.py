@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.protocol import Doubles, Rows, Scored, View
-from incdsi.engine.settings import Method, Settings
+from incdsi.engine.settings import Fusion, Method, Settings
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Draft
 from incdsi.progress import Stopwatch
 from incdsi.records import Record, StoredQuery
+from incdsi.rows.products import exact
 from incdsi.search import Fused, Part
 from incdsi.solver import Newcomer, Placement, Problem, Status, insist, solve_many
 from incdsi.solver.active_set import NO_RIVAL
@@ -52,7 +53,7 @@ def place(
     """Solve for the drafts in order, each as if those before it were in view.
 
     One that is in view already must be alone: it does not compete with itself. What a draft was taught it should win in
-    fused search too, at the settings' lexical weight; it counts `emphasis` times as much as usual.
+    fused search too, by the settings' weights; it counts `emphasis` times as much as usual.
     """
     watch, how, general = watch or Stopwatch(), settings.hyperparameters, settings.method == "general"
     without = drafts[0].row if drafts[0].row in view else None
@@ -64,7 +65,7 @@ def place(
         rivals = np.split(scores, ends)
         if general:
             for draft, some in zip(drafts, rivals, strict=True):
-                _raise_for_taught(some, view, draft, without, settings.lexical_weight)
+                _raise_for_taught(some, view, draft, settings.fusion)
     newcomers = [
         _newcomer(draft, some, best, whose, settings, emphasis)
         for draft, some, best, whose in zip(drafts, queries, rivals, np.split(owners, ends), strict=True)
@@ -131,43 +132,42 @@ def _newcomer(
     return replace(newcomer, emphasis=np.where(taught, emphasis, 1.0), foremost=taught)
 
 
-def _raise_for_taught(
-    rivals: NDArray[np.float64], view: View, draft: Draft, without: int | None, lexical_weight: float
-) -> None:
-    """Raise the scores to beat at taught queries to what wins the fused ranking: words may favour another."""
+def _raise_for_taught(rivals: NDArray[np.float64], view: View, draft: Draft, fusion: Fusion) -> None:
+    """Raise the scores to beat at taught queries to what wins the fused ranking: other parts may favour another."""
     for number, place_ in enumerate(draft.used):
         query = draft.queries[place_]
         if query.taught:
-            rivals[number] = max(rivals[number], _to_win_fused(view, query, without, lexical_weight))
+            rivals[number] = max(rivals[number], _to_win_fused(view, query, draft, fusion))
 
 
-def _to_win_fused(view: View, query: StoredQuery, row: int | None, lexical_weight: float) -> float:
-    """The learned score at which the document in that row (None: a new one) leads the fused ranking.
+def _to_win_fused(view: View, query: StoredQuery, draft: Draft, fusion: Fusion) -> float:
+    """The learned score at which the document, with the words and texts it will have, leads the fused ranking.
 
-    At most MOST_LEAD standard deviations above the best rival: what words alone decide is left to them.
+    At most MOST_LEAD standard deviations above the best rival: what other parts alone decide is left to them.
     """
-    learned, lexical = view.learned(query.embedding), view.lexical(query.text)
-    if row is None:  # words say nothing for a document that is not there yet
-        spread, words = learned.spread, Part(lexical, lexical_weight, lexical.spread.joined(0.0))
-        own_words = float(words.values(np.zeros(1))[0])
-    else:
-        own = np.array([row])
-        spread, words = learned.spread.without(float(learned.score(own)[0])), Part.of(lexical, lexical_weight)
-        own_words = float(words.of_rows(own)[0])
-    if spread.count == 0 or lexical_weight >= 1.0:
+    learned, nearest, lexical = view.learned(query.embedding), view.nearest(query.embedding), view.lexical(query.text)
+    spread = learned.unit
+    if draft.row in view:
+        spread = spread.without(float(learned.score(np.array([draft.row]))[0]))
+    if spread.count == 0 or fusion.learned_weight == 0.0:
         return -np.inf
-
-    best = _best_but(row, learned)
+    others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
+    own_texts = exact(np.stack(draft.texts), query.embedding).max()
+    own = sum(
+        float(part.values(np.array([score]))[0])
+        for part, score in zip(others, (own_texts, lexical.score_of(draft.words)), strict=True)
+    )
+    best = _best_but(draft.row, learned)
     needed, most = best, best + MOST_LEAD * spread.deviation
     for _ in range(ROUNDS):  # a higher score widens the spread it is measured by
         with_own = spread.joined(needed)
-        rival = _best_but(row, Fused((Part(learned, 1.0 - lexical_weight, with_own), words)))
-        lead = with_own.deviation / (1 - lexical_weight) * (rival - own_words)
+        rival = _best_but(draft.row, Fused((Part(learned, fusion.learned_weight, with_own), *others)))
+        lead = with_own.deviation / fusion.learned_weight * (rival - own)
         needed = min(max(best, with_own.mean + lead), most)
     return needed
 
 
-def _best_but(row: int | None, scored: Scored | Fused) -> float:
+def _best_but(row: int, scored: Scored | Fused) -> float:
     """The best score of another document than the one in that row."""
     best = scored.top(2)
     return float(best.scores[best.rows != row][0])

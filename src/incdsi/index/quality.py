@@ -9,15 +9,19 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.protocol import Scored, View
+from incdsi.confidence import LEAST, Confidence
+from incdsi.engine.protocol import View
+from incdsi.engine.settings import Fusion
 from incdsi.info import Quality
 from incdsi.preserve import product_error
 from incdsi.records import Record
 from incdsi.rows.products import exact
-from incdsi.search import FIRST, fused, rank_within
+from incdsi.search import FIRST, evidence, fused, rank_within
 
 MOST_PROBES = 2000
 WORST = 10  # the last rank that counts
+LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE = Fusion(0.0, 0.0), Fusion(0.0, 1.0), Fusion(1.0, 0.0)
+HITS = 5  # of a probe, to learn from which are right
 PORTION = 512  # documents whose dense scores are looked at together
 
 
@@ -46,29 +50,42 @@ def learned_ranks(view: View, asked: Sequence[Probe]) -> NDArray[np.intp]:
     return np.array([rank_within(view.learned(p.embedding), p.row, WORST) for p in asked], dtype=np.intp)
 
 
-def ranks_by_weight(view: View, asked: Sequence[Probe], weights: Sequence[float]) -> NDArray[np.intp]:
-    """The rank of each probe's document at each lexical weight, 0 being learned alone and 1 lexical alone.
-
-    (weights, probes), as far as ranks count.
-    """
-    ranks = [_ranks(view.learned(p.embedding), view.lexical(p.text), p.row, weights) for p in asked]
-    return np.array(ranks, dtype=np.intp).reshape(len(asked), len(weights)).T
+def ranks_by_fusion(view: View, asked: Sequence[Probe], fusions: Sequence[Fusion]) -> NDArray[np.intp]:
+    """The rank of each probe's document at each fusion, (fusions, probes), as far as ranks count."""
+    ranks = [_ranks(view, probe, fusions) for probe in asked]
+    return np.array(ranks, dtype=np.intp).reshape(len(asked), len(fusions)).T
 
 
-def _ranks(learned: Scored, lexical: Scored, row: int, weights: Sequence[float]) -> list[int]:
-    """By the best of both parts, which are looked up once; where they cannot tell, by a search at that weight."""
-    lists = learned.top(FIRST), lexical.top(FIRST)
-    rows = np.unique(np.concatenate([lists[0].rows, lists[1].rows, [row]]))
-    own = rows == row
-    scores = learned.score(rows), lexical.score(rows)
-    ranks = []
-    for weight in weights:
-        both = fused(learned, lexical, weight)
-        totals = np.sum([part.values(some) for part, some in zip(both.parts, scores, strict=True)], axis=0)
-        at_least = int(np.count_nonzero(totals >= totals[own]))
-        sure = at_least > WORST or totals[own][0] > both.beyond(lists)
-        ranks.append(at_least if sure else rank_within(both, row, WORST))
+def _ranks(view: View, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.intp]:
+    """By the best of each part, which are looked up once; where they cannot tell, by a search at that fusion."""
+    parts = view.learned(probe.embedding), view.nearest(probe.embedding), view.lexical(probe.text)
+    lists = [part.top(FIRST) for part in parts]
+    rows = np.unique(np.concatenate([*(found.rows for found in lists), [probe.row]]))
+    values = np.stack([part.unit.standardised(part.score(rows)) for part in parts])
+    weights = np.array([(one.learned_weight, one.nearest_weight, one.lexical_weight) for one in fusions])
+    totals = (weights[:, :, None] * values).sum(axis=1)  # (fusions, rows)
+    own = totals[:, rows == probe.row]
+    ranks: NDArray[np.intp] = np.count_nonzero(totals >= own, axis=1)
+    if any(found.beyond == -np.inf for found in lists):
+        return ranks
+    ends = [part.unit.standardised(np.array([found.beyond]))[0] for part, found in zip(parts, lists, strict=True)]
+    unsure = (ranks <= WORST) & (own[:, 0] <= (weights * np.array(ends)).sum(axis=1))
+    for place in np.flatnonzero(unsure).tolist():
+        ranks[place] = rank_within(fused(*parts, fusions[place]), probe.row, WORST)
     return ranks
+
+
+def fitted_confidence(view: View, asked: Sequence[Probe], fusion: Fusion) -> Confidence | None:
+    """How far hits of such a search can be trusted, by the best hits of the probes; None where they cannot tell."""
+    seen: list[NDArray[np.float64]] = []
+    right: list[NDArray[np.bool_]] = []
+    for probe in asked:
+        whole = fused(view.learned(probe.embedding), view.nearest(probe.embedding), view.lexical(probe.text), fusion)
+        found = whole.top(HITS)
+        seen.append(evidence(whole, found.rows, found.scores))
+        right.append(found.rows == probe.row)
+    both = right and len({bool(one) for some in right for one in some}) == 2
+    return Confidence.fitted(np.concatenate(seen), np.concatenate(right)) if both and len(asked) >= LEAST else None
 
 
 def dense_ranks(records: Iterable[Record], asked: Sequence[Probe]) -> NDArray[np.intp]:
@@ -91,9 +108,9 @@ def dense_ranks(records: Iterable[Record], asked: Sequence[Probe]) -> NDArray[np
     return ranks
 
 
-def reached(view: View, asked: Sequence[Probe], lexical_weight: float) -> dict[str, Quality]:
+def reached(view: View, asked: Sequence[Probe], fusion: Fusion) -> dict[str, Quality]:
     """What learned, lexical and fused search find."""
-    ranks = ranks_by_weight(view, asked, (0.0, 1.0, lexical_weight))
+    ranks = ranks_by_fusion(view, asked, (LEARNED_ALONE, WORDS_ALONE, fusion))
     return {mode: Quality.of(some) for mode, some in zip(("learned", "lexical", "fused"), ranks, strict=True)}
 
 
@@ -106,4 +123,4 @@ def quality(view: View, records: Iterable[Record], asked: Sequence[Probe]) -> di
     if not there:
         return {}
     dense = Quality.of(dense_ranks(records, there))
-    return {**reached(view, there, view.settings.lexical_weight), "dense": dense}
+    return {**reached(view, there, view.settings.fusion), "dense": dense}

@@ -100,16 +100,19 @@ class Reader:
         where: Where | None = None,
         mode: str = "fused",
         *,
+        least: float | None = None,
         watch: Stopwatch | None = None,
         most_bytes: int | None = None,
     ) -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen.
 
+        `least` leaves out hits of less `confidence` than that; InvalidInput while the index cannot tell.
+
         By words alone (mode "lexical", or a lexical weight of 1) only documents that share a word with it are found.
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
-        return self._session.current().search(text, k, where, mode, watch or Stopwatch(), most_bytes)
+        return self._session.current().search(text, k, where, mode, least, watch or Stopwatch(), most_bytes)
 
     def search_many(
         self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"

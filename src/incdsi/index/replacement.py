@@ -51,7 +51,7 @@ class Solved:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Replacement:
-    """Other settings, and all documents of `source` placed by them in `bench`; not stored yet.
+    """Other settings, and the documents of `source` placed by them in `bench`, as `solved` tells; not stored yet.
 
     `source` iterates anew over the records, in the order of their rows; `beside` is stored with them, by key.
     """
@@ -63,8 +63,8 @@ class Replacement:
     beside: Mapping[str, JSON] = field(default_factory=dict)
 
     def records(self) -> Iterator[Record]:
-        """All of them as they were placed."""
-        return (self.solved[record.row].applied(record) for record in self.source)
+        """Those that were placed, as they were."""
+        return (self.solved[record.row].applied(record) for record in self.source if record.row in self.solved)
 
 
 def sweep(

@@ -83,6 +83,7 @@ class Session:
             fingerprint=encoder.fingerprint,
             dimension=encoder.dimension,
             model=self.engine.keep_encoder(encoder),
+            confidence=None,  # it was learned from other scores
         )
         records = reencoded(list(self.engine.records()), encoder, progress)
         new = replaced(self.engine.bench(settings), records, settings, progress)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from incdsi.documents import Document, Hit
 from incdsi.engine.protocol import Doubles, Engine, Rows, Scored, View
 from incdsi.engine.settings import Settings
-from incdsi.errors import UnknownDocument
+from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.filters import Filter, Where, parse
 from incdsi.index.draft import require_query
 from incdsi.progress import Stopwatch
-from incdsi.search import Fused, Mode, Part, check_k, check_mode, fused
+from incdsi.search import Fused, Mode, check_k, check_mode, evidence, fused
 from incdsi.text.encoders import Encoder
 
 
@@ -39,16 +37,30 @@ class Snapshot:
         return self.view.settings
 
     def search(
-        self, text: str, k: int, where: Where | None, mode: str, watch: Stopwatch, most_bytes: int | None
+        self,
+        text: str,
+        k: int,
+        where: Where | None,
+        mode: str,
+        least: float | None,
+        watch: Stopwatch,
+        most_bytes: int | None,
     ) -> list[Hit]:
-        """The k best documents for a text; TooLarge when they have more than `most_bytes`."""
+        """The k best documents for a text that are right with the `least` confidence asked for.
+
+        TooLarge when they have more than `most_bytes`.
+        """
         require_query(text)
         check_k(k)
+        if least is not None:
+            self._require_confidence(least, mode)
         readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
         ranking = self._ranking(readable, None if where is None else parse(where), check_mode(mode), watch)
         rows, scores, documents = self._best(ranking, k, watch, most_bytes)
         parts = {name: contribution(rows) for name, contribution in ranking.parts.items()}
-        return [
+        if self.settings.confidence is not None and isinstance(ranking.scored, Fused):
+            parts["confidence"] = self.settings.confidence.of(evidence(ranking.scored, rows, scores))
+        hits = [
             Hit(
                 document_id=document.id,
                 score=float(scores[place]),
@@ -58,6 +70,18 @@ class Snapshot:
             )
             for place, document in enumerate(documents)
         ]
+        return hits if least is None else [hit for hit in hits if (hit.confidence or 0.0) >= least]
+
+    def _require_confidence(self, least: float, mode: str) -> None:
+        if isinstance(least, bool) or not isinstance(least, int | float) or not 0.0 <= least <= 1.0:
+            raise InvalidInput(f"the least confidence must be a number between 0 and 1, not {least!r}")
+        if mode != "fused":
+            raise InvalidInput(f"only fused search knows how confident it is, not mode {mode!r}")
+        if self.settings.confidence is None:
+            raise InvalidInput(
+                "this index cannot tell how confident it is yet: too few questions are held out to learn it from; "
+                "add documents with three or more questions each, or search without a least confidence"
+            )
 
     def _best(
         self, ranking: _Ranking, k: int, watch: Stopwatch, most_bytes: int | None
@@ -76,23 +100,29 @@ class Snapshot:
 
     def _ranking(self, text: str, where: Filter | None, mode: Mode, watch: Stopwatch) -> _Ranking:
         """By words alone, documents that share none with the text are not found."""
-        weight = self.settings.lexical_weight
-        if mode == "lexical" or (mode == "fused" and weight >= 1.0):
+        fusion = self.settings.fusion
+        if mode == "lexical" or (mode == "fused" and fusion.lexical_weight >= 1.0):
             with watch.step("lexical"):
                 lexical = self.view.lexical(text, where)
             if mode == "lexical":
                 return _Ranking(lexical, {"lexical": lexical.score})
-            alone = Fused((Part.of(lexical, weight),))
-            return _Ranking(alone, {"learned": lambda rows: np.zeros(len(rows)), "lexical": alone.score})
+            return _by_parts(fused(lexical, lexical, lexical, fusion))  # the other parts have no say
         with watch.step("encode"):
             embedding = self.encoder.encode([text])[0]
         with watch.step("learned"):
             learned = self.view.learned(embedding, where)
         if mode == "learned":
             return _Ranking(learned, {"learned": learned.score})
+        with watch.step("nearest"):
+            nearest = self.view.nearest(embedding, where)
         with watch.step("lexical"):
-            both = fused(learned, self.view.lexical(text, where), weight)
-        return _Ranking(both, dict(zip(("learned", "lexical"), (part.of_rows for part in both.parts), strict=True)))
+            lexical = self.view.lexical(text, where)
+        return _by_parts(fused(learned, nearest, lexical, fusion))
+
+
+def _by_parts(whole: Fused) -> _Ranking:
+    shares = (part.of_rows for part in whole.parts)
+    return _Ranking(whole, dict(zip(("learned", "nearest", "lexical"), shares, strict=True)))
 
 
 def _documents(engine: Engine, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from incdsi.engine.protocol import Engine, View
-from incdsi.engine.settings import Settings
+from incdsi.engine.settings import DEFAULT_FUSION, Fusion, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.draft import Draft
-from incdsi.index.quality import Probe, learned_ranks, probes, quality, ranks_by_weight, reached
+from incdsi.index.quality import (
+    WORDS_ALONE,
+    WORST,
+    Probe,
+    fitted_confidence,
+    learned_ranks,
+    probes,
+    quality,
+    ranks_by_fusion,
+    reached,
+)
 from incdsi.index.replacement import Replacement, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.records import Record
 
-ROUNDS = 3  # of choosing the lexical weight and placing what was taught by it
+ROUNDS = 3  # of choosing the fusion and placing what was taught by it
 logger = logging.getLogger("incdsi")
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
+FEW = 30  # the same, for the fusion alone
 TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
-FUSIONS = tuple(step / 20 for step in range(21))  # lexical weights tried, from none to lexical alone
+# Those tried; by words alone, the share of the nearest text is nothing's.
+FUSIONS = (*(Fusion(words / 20, share / 5) for words in range(20) for share in range(6)), WORDS_ALONE)
+CAUTION = 0.3  # right answers that a squared step away from the default must bring
 # From the most careful to the boldest. The first does not leave the text's own embedding: it is dense search,
 # so that tuning never ends below it.
 LADDER = (
@@ -61,14 +74,19 @@ class Tuner:
             self._session.save(replace(settings, tuning=on))
 
     def tune_if_due(self, progress: Progress | None) -> None:
-        """Tune when enough is held out.
+        """Tune when enough is held out, or choose the fusion alone when there is enough for that.
 
         What was added is on the disk already: whatever stops the tuning must not look like a refusal.
         """
-        if not self._due():
+        settings = self._session.settings
+        everything = self._enough(ENOUGH, settings.tuned_at)
+        if not everything and not self._enough(FEW, settings.fused_at):
             return
         try:
-            self.tune(progress)
+            if everything:
+                self.tune(progress)
+            else:
+                self._session.swap(fused_anew(self._session.engine, self._session.held_out))
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
         except Exception as error:
@@ -77,9 +95,10 @@ class Tuner:
             no_room = isinstance(error, OSError | MemoryError)
             logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
 
-    def _due(self) -> bool:
+    def _enough(self, first: int, last: int) -> bool:
+        """Whether so many are held out for the first time, or four times as many as the last time."""
         session = self._session
-        enough = max(ENOUGH, 4 * session.settings.tuned_at, self._not_before)
+        enough = max(first, 4 * last, self._not_before)
         if not session.settings.tuning or session.held_out < enough:
             return False
         return session.count_held_out() >= enough  # some may have gone with their documents
@@ -111,10 +130,25 @@ def best_weights(
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 
 
-def best_fusion(view: View, asked: Sequence[Probe]) -> float:
-    """The lexical weight that finds most; ties go to the lower one."""
-    found = [Quality.of(ranks).mrr_at_10 for ranks in ranks_by_weight(view, asked, FUSIONS)]
-    return FUSIONS[int(np.argmax(found))]
+def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
+    """The fusion that finds most, by the reciprocal ranks of the probes; few of them do not lead far from the default.
+
+    Every part alone is among those tried.
+    """
+    ranks = ranks_by_fusion(view, asked, FUSIONS)
+    found = np.where(ranks <= WORST, 1.0 / ranks, 0.0).sum(axis=1)
+    return FUSIONS[int(np.argmax(found - CAUTION * np.array([_squared_steps(one) for one in FUSIONS])))]
+
+
+def _squared_steps(fusion: Fusion) -> float:
+    """How far from the default: fifths of a share, and doublings of the words' weight against the rest."""
+    share = 5 * (fusion.nearest_share - DEFAULT_FUSION.nearest_share)
+    words = np.log2(_odds(fusion.lexical_weight) / _odds(DEFAULT_FUSION.lexical_weight))
+    return float(share**2 + words**2)
+
+
+def _odds(weight: float) -> float:
+    return max(weight, 0.01) / max(1.0 - weight, 0.01)
 
 
 def _sampled(rows: Sequence[int], wanted: set[int]) -> set[int]:
@@ -128,15 +162,15 @@ def _sampled(rows: Sequence[int], wanted: set[int]) -> set[int]:
 
 
 def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
-    """With the lexical weight that finds most, and what was taught placed to be first at that weight.
+    """With the fusion that finds most, and what was taught placed to be first by it.
 
-    Where another weight moves what was taught so that yet another is best, the last one stands.
+    Where another one moves what was taught so that yet another is best, the last one stands.
     """
     for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.source) else 1):
-        weight = best_fusion(new.bench, asked)
-        if weight == new.settings.lexical_weight:
+        fusion = best_fusion(new.bench, asked)
+        if fusion == new.settings.fusion:
             break
-        new = replace(new, settings=replace(new.settings, lexical_weight=weight))
+        new = replace(new, settings=replace(new.settings, **asdict(fusion)))
         place_taught_last(new)
     return new
 
@@ -149,6 +183,16 @@ class _Everything:
 
     def __iter__(self) -> Iterator[Record]:
         return self._engine.records()
+
+
+def fused_anew(engine: Engine, held_out: int) -> Replacement:
+    """The same documents by the fusion that the held-out queries choose; only what was taught is placed anew."""
+    now, source = engine.view(), _Everything(engine)
+    new = Replacement(settings=now.settings, bench=now.bench(), source=source, solved={})
+    asked = list(probes(source, held_out))
+    new = _fused(new, asked)
+    confidence = fitted_confidence(new.bench, asked, new.settings.fusion)
+    return replace(new, settings=replace(new.settings, fused_at=held_out, confidence=confidence))
 
 
 def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[Replacement, Tuning]:
@@ -173,11 +217,13 @@ def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[R
         queries=len(asked),
         hyperparameters=chosen.hyperparameters,
         lexical_weight=new.settings.lexical_weight,
+        nearest_share=new.settings.nearest_share,
         before=before,
-        after={**reached(new.bench, asked, new.settings.lexical_weight), "dense": before["dense"]},
+        after={**reached(new.bench, asked, new.settings.fusion), "dense": before["dense"]},
         trials=tuple(trials),
     )
-    settings = replace(new.settings, tuned_at=held_out)
+    confidence = fitted_confidence(new.bench, asked, new.settings.fusion)
+    settings = replace(new.settings, tuned_at=held_out, fused_at=held_out, confidence=confidence)
     return replace(new, settings=settings, beside={TUNING_KEY: outcome.to_json()}), outcome
 
 

@@ -32,7 +32,7 @@ from incdsi.lexical.words import term_key, tokenize
 from incdsi.progress import Progress
 
 # Raised whenever arrays or terms change meaning; older arrays are then rebuilt from the texts.
-FORMAT = 1
+FORMAT = 2
 _DTYPES = {
     "format": np.int64,
     "parameters": np.float64,
@@ -116,20 +116,32 @@ class LexicalIndex:
 
     def scores(self, text: str, size: int) -> NDArray[np.float32]:
         """BM25 scores of all slots below `size` for the query `text`: (size,), 0 where there is no document."""
+        return self.scores_and_limit(text, size)[0]
+
+    def scores_and_limit(self, text: str, size: int) -> tuple[NDArray[np.float32], float]:
+        """The same, and the score that no document reaches, however often it says all words of the query."""
         if size < 0:
             raise InvalidInput(f"size must be at least 0, not {size}")
         occurrences = Counter(tokenize(text))
         if not occurrences:
-            return np.zeros(size, np.float32)
-        keys = [term_key(term) for term in occurrences]
+            return np.zeros(size, np.float32), 0.0
         with self._lock:
             norms, documents = self._current_norms(), self._documents
-            found = self._gather(keys)
-        weights = [
-            times * math.log1p((documents - frequency + 0.5) / (frequency + 0.5))
-            for times, frequency in zip(occurrences.values(), found.frequencies.tolist(), strict=True)
-        ]
-        return _summed(found, weights, norms, size)
+            found = self._gather([term_key(term) for term in occurrences])
+        weights = _weights(occurrences, found.frequencies, documents)
+        return _summed(found, weights, norms, size), math.fsum(weights)
+
+    def score_of(self, words: str, text: str) -> float:
+        """BM25 for the query `text` of a document with these words, were it among those there are."""
+        occurrences, bag = Counter(tokenize(text)), Bag.of(words)
+        said = dict(zip(bag.keys, bag.counts, strict=True))
+        keys = [term_key(term) for term in occurrences]
+        with self._lock:
+            documents, total = self._documents, self._words
+            frequencies = self._gather(keys).frequencies if keys else np.empty(0, np.int64)
+        norm = self.k1 * (1 - self.b + self.b * bag.length * documents / max(total, 1))
+        weights = zip(_weights(occurrences, frequencies, documents), keys, strict=True)
+        return math.fsum(weight * said[key] / (said[key] + norm) for weight, key in weights if key in said)
 
     def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
         """Everything as plain arrays, without removed documents; merges first (a write).
@@ -267,6 +279,14 @@ class LexicalIndex:
             sizes=np.concatenate([base_sizes, np.array(recent_sizes, np.int64)]),
             frequencies=in_base + np.array(recent_sizes, np.int64),
         )
+
+
+def _weights(occurrences: Counter[str], frequencies: NDArray[np.int64], documents: int) -> list[float]:
+    """How much each term of a query counts: the rarer, the more."""
+    return [
+        times * math.log1p((documents - frequency + 0.5) / (frequency + 0.5))
+        for times, frequency in zip(occurrences.values(), frequencies.tolist(), strict=True)
+    ]
 
 
 def _summed(found: _Gathered, weights: Sequence[float], norms: NDArray[np.float32], size: int) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from incdsi.rows.products import Doubles
 Slots = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 FEW = 64
+WHOLE = 48.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,25 @@ class Spread:
         """One over the standard deviation; 0 where all scores are the same."""
         deviation = self.deviation
         return 1.0 / deviation if deviation > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Scores that none can reach the `limit` of, measured by the square of the share of it that they reach.
+
+    A whole match counts as WHOLE standard deviations, half a match a quarter of that: few words in common say little.
+    """
+
+    limit: float
+
+    def standardised(self, scores: Doubles) -> Doubles:
+        """The scores in units that can be added to standard deviations; zeros where nothing can be reached."""
+        return WHOLE * (scores * self.scale) ** 2
+
+    @property
+    def scale(self) -> float:
+        """One over the limit; 0 without one."""
+        return 1.0 / self.limit if self.limit > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -194,12 +194,17 @@ class Deleted(Answer):
 
 
 class HitOut(Answer):
-    """One result; `learned` and `lexical` add up to a fused score, and one is null in the mode of the other."""
+    """One result; `learned`, `nearest` and `lexical` add up to a fused score, and are null in the mode of another.
+
+    `confidence` is the probability that it is right, null while the index cannot tell.
+    """
 
     rank: int
     score: float
     learned: float | None
     lexical: float | None
+    nearest: float | None
+    confidence: float | None
     document: DocumentOut
 
 

@@ -90,6 +90,8 @@ def _hit_out(hit: Hit) -> HitOut:
         score=hit.score,
         learned=hit.learned,
         lexical=hit.lexical,
+        nearest=hit.nearest,
+        confidence=hit.confidence,
         document=DocumentOut(**hit.document.to_json()),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from incdsi.engine.settings import DEFAULT_FUSION
 from incdsi.progress import Progress
 from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.experiments import main_table
@@ -26,6 +25,7 @@ from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.experiments.tuned import FORMS, tuned_tasks
 from incdsi_lab.experiments.weights import named as weights_named
+from incdsi_lab.fusion import LEXICAL_WEIGHT
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Aim, Section
 from incdsi_lab.report.tables import Table
@@ -78,7 +78,7 @@ def section(study: Study) -> Section:
 
 def _fused_tasks(study: Study) -> list[Task]:
     def make(method: str) -> Callable[[Progress], Fused]:
-        return lambda progress: Fused(incremental(study, method, progress), BM25(), DEFAULT_FUSION)
+        return lambda progress: Fused(incremental(study, method, progress), BM25(), LEXICAL_WEIGHT)
 
     seconds = 0.01 * len(study.split.new) + 15 * (len(study.data.documents) / 9_748)
     return [compared(study, piece, make(method), lambda: study.new, seconds=seconds) for method, piece in FUSED.items()]
@@ -149,7 +149,7 @@ def _fusion(alone: dict[str, Any], words: dict[str, str], fused: dict[str, Any])
             if both[0] > other[0] and both[1] > other[1]
         ]
         said.append(
-            f"With the lexical score fused in (weight {DEFAULT_FUSION:g}, not tuned) {named(method)} has "
+            f"With the lexical score fused in (weight {LEXICAL_WEIGHT:g}, not tuned) {named(method)} has "
             f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {lexical[0]:.1f}/{lexical[1]:.1f}, the learned "
             f"score alone {learned[0]:.1f}/{learned[1]:.1f}: on both sides the sum beats "
             f"{' and '.join(beats) or 'neither'}."

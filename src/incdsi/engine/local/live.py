@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.local.owners import QueryOwners
-from incdsi.engine.local.view import Learned, Lexical, LocalView
+from incdsi.engine.local.view import Lexical, LocalView, Products
 from incdsi.engine.settings import Settings
 from incdsi.errors import CorruptStore, UnsupportedFormat
 from incdsi.filters import Filter
@@ -18,6 +18,7 @@ from incdsi.preserve import PreserveRows
 from incdsi.records import Record
 from incdsi.rows import LocalRows
 from incdsi.rows.table import Growing
+from incdsi.rows.texts import OwnTexts
 from incdsi.store import Base, Changes, Store
 from incdsi.text.queries import represent
 
@@ -39,7 +40,9 @@ class Live:
         self.settings = settings
         self.writer = writer
         self.vectors = LocalRows(settings.dimension)
+        self.texts = OwnTexts(settings.dimension)
         self.words = LexicalIndex()
+        self.moment = self.vectors.moment, self.texts.moment
         self.sequence = 0
         self._queries = QueryOwners()
         self._rows = Growing(np.int64)
@@ -72,8 +75,11 @@ class Live:
         """The documents of this moment."""
         return LocalView(self, self.settings)
 
-    def learned(self, query: Floats, where: Filter | None = None) -> Learned:
+    def learned(self, query: Floats, where: Filter | None = None) -> Products:
         return self.view().learned(query, where)
+
+    def nearest(self, query: Floats, where: Filter | None = None) -> Products:
+        return self.view().nearest(query, where)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         return self.view().lexical(text, where)
@@ -137,11 +143,13 @@ class Live:
             return
         first = len(self._rows.values)
         slots = range(first, first + len(records))
-        self.words.add_many(list(slots), [record.document.content for record in records])
+        self.words.add_many(list(slots), [record.words for record in records])
         self._rows.append(np.array([record.row for record in records], dtype=np.int64))
         old = [self._slots.get(record.row) for record in records]
         vectors = [record.vector for record in records]
+        self.texts.append_many([np.stack(record.texts) for record in records], instead_of=old)
         self.vectors.append_many(vectors, [self._preserved(record) for record in records], instead_of=old)
+        self.moment = self.vectors.moment, self.texts.moment
         self._slots.update(zip((record.row for record in records), slots, strict=True))
         if self.writer:
             for record in records:
@@ -155,6 +163,8 @@ class Live:
             self._queries.remove(row)
         if slots:
             self.vectors.remove_many(slots)
+            self.texts.remove_many(slots)
+            self.moment = self.vectors.moment, self.texts.moment
             self.words.remove_many(slots)
 
     @property
@@ -171,6 +181,7 @@ class Live:
         return {
             "store_rows": rows,
             **self.vectors.saved(slots),
+            **{f"texts.{name}": array for name, array in self.texts.saved(slots).items()},
             **{f"lexical.{name}": array for name, array in self.words.to_arrays(slots).items()},
             **{f"queries.{name}": array for name, array in self._queries.to_arrays(rows.tolist()).items()},
         }
@@ -185,6 +196,8 @@ class Live:
         if len(self.words) != len(rows):
             raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
         self.vectors.fill_saved(arrays, preserve=self.writer)
+        self.texts.fill_saved(_under("texts.", arrays))
+        self.moment = self.vectors.moment, self.texts.moment
         if self.writer:
             self._queries.fill(rows.tolist(), _under("queries.", arrays))
         self._rows.append(rows)

@@ -15,7 +15,7 @@ from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import Nearest
 from incdsi.rows.preserve import Ceilings
-from incdsi.rows.scores import Mask, Scores, Slots, Spread
+from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
 
 if TYPE_CHECKING:
     from incdsi.engine.local.live import Live
@@ -27,7 +27,7 @@ class LocalView:
     def __init__(self, live: Live, settings: Settings, matching: Callable[[Filter], Rows] | None = None) -> None:
         self.settings = settings
         self._live = live
-        self._moment = live.vectors.moment
+        self._moment, self._texts = live.moment
         self._scored = False
         self._matching = matching
         self._passed: tuple[Filter, Rows] | None = None  # the last filter, and who passed it
@@ -38,20 +38,25 @@ class LocalView:
     def __contains__(self, row: object) -> bool:
         return row in self._live
 
-    def learned(self, query: Floats, where: Filter | None = None) -> Learned:
+    def learned(self, query: Floats, where: Filter | None = None) -> Products:
         self._scored = True
         scores, spread = self._live.vectors.scores_and_spread(query, self._moment)
-        return Learned(self, scores, spread, self._allowed(where))
+        return Products(self, scores, spread, self._allowed(where))
+
+    def nearest(self, query: Floats, where: Filter | None = None) -> Products:
+        self._scored = True
+        scores, spread = self._live.texts.scores_and_spread(query, self.alive, self._texts)
+        return Products(self, scores, spread, self._allowed(where))
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:
             moment = self._moment
-            scores = self._live.words.scores(text, len(moment.alive))
+            scores, limit = self._live.words.scores_and_limit(text, len(moment.alive))
             # The words of a document that is replaced meanwhile are gone from where it was: look again, unless the
             # vectors of that moment count already, which find it all the same.
-            if self._scored or self._live.vectors.moment is moment:
-                return Lexical(self, scores, self._allowed(where))
-            self._moment = self._live.vectors.moment
+            if self._scored or self._live.moment[0] is moment:
+                return Lexical(self, text, scores, limit, self._allowed(where))
+            self._moment, self._texts = self._live.moment
 
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
         scores, slots = self._live.vectors.best(queries, None if without is None else self._live.slot(without))
@@ -66,6 +71,10 @@ class LocalView:
 
     def bench(self) -> Live:
         return self._live.bench()
+
+    def score_of(self, words: str, text: str) -> float:
+        """BM25 of a document with these words, were it there."""
+        return self._live.words.score_of(words, text)
 
     @property
     def alive(self) -> Mask:
@@ -102,11 +111,11 @@ class LocalView:
         return np.asarray(self.alive & np.isin(self.rows[: len(self.alive)], self._passed[1]))
 
 
-class Learned:
-    """Inner products with a query: one pass over all vectors, exact where it matters."""
+class Products:
+    """Inner products with a query: one pass over all rows, exact where it matters."""
 
     def __init__(self, view: LocalView, scores: Scores, spread: Spread, allowed: Mask) -> None:
-        self.spread = spread
+        self.unit = spread
         self._view = view
         self._scores = scores
         self._allowed = allowed
@@ -135,11 +144,12 @@ class Learned:
 class Lexical:
     """BM25 of the documents that share a word with a text."""
 
-    def __init__(self, view: LocalView, scores: Floats, allowed: Mask) -> None:
+    def __init__(self, view: LocalView, text: str, scores: Floats, limit: float, allowed: Mask) -> None:
+        self.unit = Share(limit)
         self._view = view
+        self._text = text
         self._known = scores.astype(np.float64)
         self._found = np.flatnonzero((scores > 0) & allowed)
-        self.spread = _spread(self._known[(scores > 0) & view.alive], len(view))
 
     def top(self, k: int) -> Best:
         slots, scores = self._found, self._known[self._found]
@@ -158,6 +168,9 @@ class Lexical:
 
     at_most = score
 
+    def score_of(self, words: str) -> float:
+        return self._view.score_of(words, self._text)
+
 
 class OwnedRows:
     """Preserve rows whose owners are known by row."""
@@ -171,12 +184,3 @@ class OwnedRows:
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         return [replace(near, owners=self._rows[near.owners]) for near in self._ceilings.nearest(vectors, limit)]
-
-
-def _spread(scores: Doubles, count: int) -> Spread:
-    """Of `count` scores, of which all but these are 0; to float32's precision, whatever their order."""
-    if count == 0:
-        return Spread(0, 0.0, 0.0)
-    mean = float(scores.sum()) / count
-    squares = float(((scores - mean) ** 2).sum()) + (count - len(scores)) * mean * mean
-    return Spread(count, float(np.float32(mean)), squares)

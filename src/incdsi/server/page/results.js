@@ -6,7 +6,7 @@ import { marked, snippet } from "./words.js";
 
 /**
  * @typedef {{id: string, title: string, text: string}} Document
- * @typedef {{rank: number, score: number, learned: number | null, lexical: number | null, document: Document}} Hit
+ * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, document: Document}} Hit
  */
 
 const list = byId("results");
@@ -51,12 +51,13 @@ function row(hit, query, best, taught) {
   );
 }
 
-const positiveParts = (hit) => Math.max(hit.learned ?? 0, 0) + Math.max(hit.lexical ?? 0, 0);
+const PARTS = ["learned", "nearest", "lexical"];
+const positiveParts = (hit) => PARTS.reduce((sum, part) => sum + Math.max(hit[part] ?? 0, 0), 0);
 
 function scores(hit, best) {
   const bar = make("span", { class: "bar", "aria-hidden": "true" });
   const words = [];
-  for (const part of ["learned", "lexical"]) {
+  for (const part of PARTS) {
     if (hit[part] === null) continue;
     const piece = make("i", { class: part });
     piece.style.width = `${(100 * Math.max(hit[part], 0)) / best}%`;

@@ -1,0 +1,80 @@
+"""The embeddings of each document's own texts, and how near the nearest of them comes to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.rows.local import LocalRows, Moment
+from incdsi.rows.products import Doubles, Floats
+from incdsi.rows.scores import Mask, Scores, Slots, Spread
+from incdsi.rows.table import Growing
+
+Sizes = NDArray[np.int64]
+
+
+class OwnTexts:
+    """One row (h,) or more for each document's slot, in the order of slots; those of a slot lie together.
+
+    One thread writes; any number read, each what was there at its `moment`.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._rows = LocalRows(dimension)
+        self._ends = Growing(np.int64)  # where the rows of each slot end
+
+    @property
+    def moment(self) -> Moment:
+        """What there is now."""
+        return self._rows.moment
+
+    def append_many(self, texts: Sequence[Floats], instead_of: Sequence[int | None] = ()) -> None:
+        """The rows (m, h) of the next slots; those of the slots that they are `instead_of` are gone."""
+        gone = self._places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
+        rows, sizes = np.concatenate(texts), [len(some) for some in texts]
+        nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
+        first = len(self._rows.alive)
+        self._rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
+        self._ends.append(first + np.cumsum(sizes))
+
+    def remove_many(self, slots: Sequence[int]) -> None:
+        """Take the rows of these slots out."""
+        self._rows.remove_many(self._places(np.array(slots, dtype=np.intp))[0].tolist())
+
+    def scores_and_spread(self, query: Floats, alive: Mask, moment: Moment) -> tuple[Scores, Spread]:
+        """The score of each slot's nearest row with a query (h,); mean and spread are those of all rows."""
+        rows, spread = self._rows.scores_and_spread(query, moment)
+        ends: Sizes = self._ends.values[: len(alive)]
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
+        nearest = Scores(
+            alive=alive,
+            screened=np.maximum.reduceat(rows.screened, starts) if len(ends) else np.empty(0),
+            doubt=np.maximum.reduceat(rows.doubt, starts) if len(ends) else np.empty(0),
+            exact=lambda slots: self._nearest(slots, rows),
+        )
+        return nearest, spread
+
+    def saved(self, slots: Slots) -> dict[str, Any]:
+        """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i."""
+        places, sizes = self._places(slots)
+        rows = self._rows.saved(places).items()
+        return {"sizes": sizes, **{name: array for name, array in rows if name.startswith(("vectors", "moments"))}}
+
+    def fill_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what was `saved`, into an empty one."""
+        self._rows.fill_saved(arrays, preserve=False)
+        self._ends.append(np.cumsum(arrays["sizes"]))
+
+    def _nearest(self, slots: Slots, rows: Scores) -> Doubles:
+        places, sizes = self._places(slots)
+        return np.maximum.reduceat(rows.exact(places), np.cumsum(sizes) - sizes) if len(slots) else np.empty(0)
+
+    def _places(self, slots: Slots) -> tuple[Slots, Sizes]:
+        """Where the rows of these slots are, slot by slot, and how many each has."""
+        ends: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])
+        sizes = ends[slots + 1] - ends[slots]
+        before = np.repeat(ends[slots] - (np.cumsum(sizes) - sizes), sizes)
+        return before + np.arange(len(before)), sizes

@@ -1,0 +1,61 @@
+"""The fusion is chosen by few held-out queries, carefully, and moves no document that was not taught."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from index_samples import ToyEncoder, answers, asked_for, docs, ids, vectors
+
+from incdsi.engine.settings import DEFAULT_FUSION, Fusion
+from incdsi.index import Index, tuning
+from incdsi.index.quality import LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE
+
+
+def choice(monkeypatch: pytest.MonkeyPatch, rank: Callable[[Fusion], int], probes: int) -> Fusion:
+    """What is chosen when each of so many probes is found at that rank by a fusion."""
+
+    def ranks(view: Any, asked: Sequence[Any], fusions: Sequence[Fusion]) -> np.ndarray:
+        return np.array([[rank(fusion)] * probes for fusion in fusions]).reshape(len(fusions), probes)
+
+    monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
+    return tuning.best_fusion(None, [None] * probes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("probes", [0, 1, 30, 2000])
+def test_probes_that_all_fusions_find_alike_leave_the_default(monkeypatch: pytest.MonkeyPatch, probes: int) -> None:
+    assert choice(monkeypatch, lambda fusion: 2, probes) == DEFAULT_FUSION
+
+
+@pytest.mark.parametrize("alone", [LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE])
+def test_one_part_alone_is_chosen_where_it_finds_most(monkeypatch: pytest.MonkeyPatch, alone: Fusion) -> None:
+    assert choice(monkeypatch, lambda fusion: 1 if fusion == alone else 2, 200) == alone
+    assert choice(monkeypatch, lambda fusion: 1 if fusion == alone else 2, 3) == DEFAULT_FUSION
+
+
+def test_few_held_out_queries_choose_the_fusion_and_move_only_what_was_taught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: Fusion(0.5, 0.4))
+    batch, encoder = docs(60), ToyEncoder(dimension=64)
+    with Index.create(tmp_path / "shop", encoder) as index:
+        index.add_many(batch[:-1], asked_for(batch[:-1], 4))
+        index.teach("zebra river", "d7")
+        before = vectors(index)
+        assert 6 <= index.info().held_out_queries < tuning.FEW
+        monkeypatch.setattr(tuning, "FEW", 6)
+        index.add(batch[-1])
+        assert index._session.settings.fusion == Fusion(0.5, 0.4)
+        assert index.last_tuning is None
+        after = vectors(index)
+        assert {id for id, vector in before.items() if after[id] != vector} <= {"d7"}
+        assert ids(index, "zebra river", 1) == ["d7"]
+        assert index.verify() == []
+        version = index.version
+        index.add(docs(61)[-1])
+        assert index.version == version + 1  # and is not chosen again before there are four times as many
+        with Index.open(tmp_path / "shop", encoder) as again:
+            assert answers(again) == answers(index)
