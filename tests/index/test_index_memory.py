@@ -47,7 +47,7 @@ def test_info_and_tuning_hold_a_few_records_at_a_time(index: Index, monkeypatch:
         index.add_many(batch, asked_for(batch, 4))
     for name in ("tuning.SAMPLE", "quality.PORTION", "replacement.BATCH"):
         monkeypatch.setattr(f"incdsi.index.{name}", 16)
-    held, most, records = list[weakref.ref[Any]](), 0, index._engine.records
+    held, most, records = list[weakref.ref[Any]](), 0, index.engine.records
 
     def watched() -> Iterator[Record]:
         nonlocal held, most
@@ -57,7 +57,7 @@ def test_info_and_tuning_hold_a_few_records_at_a_time(index: Index, monkeypatch:
             most = max(most, len(held))
             yield record
 
-    monkeypatch.setattr(index._engine, "records", watched)
+    monkeypatch.setattr(index.engine, "records", watched)
     assert index.info().held_out_queries > 50
     assert most < 40
     assert index.tune().queries > 50

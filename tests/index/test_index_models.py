@@ -219,7 +219,7 @@ def test_a_reader_never_takes_vectors_of_one_encoder_for_those_of_another(
         with Index.open(tmp_path / "shop") as reader:
             found = answers(reader)
             index.adopt(new)
-            changes = reader._engine.store.changes
+            changes = reader.engine.store.changes
 
             def late(since: int) -> Any:
                 monkeypatch.undo()
@@ -227,7 +227,7 @@ def test_a_reader_never_takes_vectors_of_one_encoder_for_those_of_another(
                 index.adopt(old)
                 return then
 
-            monkeypatch.setattr(reader._engine.store, "changes", late)
+            monkeypatch.setattr(reader.engine.store, "changes", late)
             assert reader.search("boots")
             assert answers(reader) == answers(index) == found
 
