@@ -156,7 +156,8 @@ def unsynced_commits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unsynced_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incdsi.store.files.fsync", lambda folder: None)
+    for module in ("store.files", "durable"):
+        monkeypatch.setattr(f"incdsi.{module}.fsync", lambda folder: None)
 
 
 def unsynced_bases(monkeypatch: pytest.MonkeyPatch) -> None:
