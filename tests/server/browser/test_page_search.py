@@ -16,7 +16,7 @@ def test_results_come_while_typing_and_say_what_was_learned(visit: Visit, site: 
     shows(page, "boots for rain")
     assert ranked(page) == [hit.document_id for hit in site.index.search("boots for rain")]
     expect(rows(page).first.locator(".scores")).to_contain_text(
-        re.compile(r"[\d.]+.*learned −?[\d.]+ \+ lexical −?[\d.]+")
+        re.compile(r"[\d.]+.*learned −?[\d.]+ \+ nearest −?[\d.]+ \+ lexical −?[\d.]+")
     )
     expect(rows(page).first.locator(".bar i.learned")).to_be_attached()
     expect(page.locator("#status")).to_have_text(re.compile(r"^10 of 12 documents · [\d.,]+ ms$"))
@@ -34,8 +34,9 @@ def test_the_mode_ranks_by_one_part_alone(visit: Visit, site: Site) -> None:
             "ids => [...document.querySelectorAll('#results > li')].map(li => li.dataset.id).join() === ids",
             arg=",".join(wanted),
         )
-        shown = [part for part in ("learned", "lexical") if rows(page).first.locator(f".bar .{part}").count()]
-        assert shown == (["learned", "lexical"] if mode == "fused" else [mode])
+        parts = ["learned", "nearest", "lexical"]
+        shown = [part for part in parts if rows(page).first.locator(f".bar .{part}").count()]
+        assert shown == (parts if mode == "fused" else [mode])
 
 
 def test_the_address_remembers_the_question(visit: Visit) -> None:
