@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from incdsi.cli.output import as_line, snippet
+from incdsi.confidence import Confidence
+from incdsi.index import Index
 from tests.cli.conftest import DOCUMENTS, Run, write
 
 
@@ -28,11 +31,24 @@ def test_search_json_has_every_hit_with_its_document(run: Run, shop: Path) -> No
     assert told["hits"][0] | {"score": 0} == {
         "rank": 1,
         "score": 0,
+        "confidence": None,
         "id": "sea",
         "title": "",
         "text": "how deep is the sea",
         "metadata": {"lang": "en", "year": 2005},
     }
+
+
+def test_search_says_how_probably_each_hit_is_right_once_the_index_knows(run: Run, shop: Path) -> None:
+    said = run("search", "river", "--least", 0.5, code=1).stderr
+    assert "cannot tell how confident it is yet" in " ".join(said.split())
+    with Index.open(shop) as index, index.engine.changing(None):
+        index._session.save(replace(index._session.settings, confidence=Confidence(0.0, (0.0,) * 5)))
+    lines = run("search", "how deep is the sea").stdout.splitlines()
+    assert (lines[0].split(), lines[1].split()[2]) == (["score", "right", "id", "document"], "50%")
+    assert json.loads(run("search", "sea", "--least", 0.5, "-k", 1, "--json").stdout)["hits"][0]["confidence"] == 0.5
+    assert run("search", "sea", "--least", 0.6).stdout == "no hit is right with a probability of 0.6 or more\n"
+    run("search", "sea", "--least", 1.5, code=1)
 
 
 @pytest.mark.parametrize("mode", ["fused", "learned", "lexical"])

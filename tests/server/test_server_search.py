@@ -51,6 +51,14 @@ def test_hits_are_those_of_the_index_with_the_parts_of_their_scores(filled: http
             assert sum(parts) == pytest.approx(hit["score"], rel=1e-5)
 
 
+def test_a_least_confidence_is_refused_while_there_is_none(filled: httpx2.Client) -> None:
+    answer = filled.post("/v1/search", json={"query": "snow", "least": 0.5})
+    assert answer.status_code == 422
+    assert "cannot tell how confident it is yet" in answer.json()["detail"]
+    assert filled.post("/v1/search", json={"query": "snow", "least": 1.5}).status_code == 422
+    assert filled.post("/v1/search", json={"query": "snow"}).json()["hits"][0]["confidence"] is None
+
+
 def test_many_queries_are_answered_in_order(filled: httpx2.Client, index: Index) -> None:
     texts = ["snow", "a river at night", "tent"]
     found = filled.post("/v1/search", json={"queries": texts, "k": 3}).json()

@@ -14,7 +14,7 @@ import typer
 
 from incdsi.cli.app import app, stopping
 from incdsi.cli.opening import open_index, size_of
-from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, Mode, Quiet, SearchMode, parse_filter
+from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, LeastConfidence, Mode, Quiet, SearchMode, parse_filter
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import stdin_lines
@@ -44,6 +44,7 @@ def search(
     k: Depth = 10,
     where: Filter = None,
     mode: SearchMode = Mode.fused,
+    least: LeastConfidence = None,
     as_json: AsJson = False,
 ) -> None:
     """Find documents.
@@ -58,14 +59,14 @@ def search(
     with open_index(index) as opened:
         for text in _queries(query):
             begin = time.perf_counter()
-            hits = opened.search(text, k, chosen, mode)
+            hits = opened.search(text, k, chosen, mode, least=least)
             spent = 1000 * (time.perf_counter() - begin)
             if as_json:
                 hit_list = [hit_json(hit) for hit in hits]
                 emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
             else:
                 show(*([f"\n{text}"] if query == "-" else []))
-                show(hits_table(text, hits) if hits else _nothing(opened, mode, filtered=chosen is not None))
+                show(hits_table(text, hits) if hits else _nothing(opened, mode, least, filtered=chosen is not None))
 
 
 @app.command()
@@ -212,10 +213,12 @@ def _last_tuned(found: Info) -> str:
     return f"at version {tuning.version:,} on {tuning.queries:,} held-out queries; H@1 {', '.join(gains)}"
 
 
-def _nothing(index: Index, mode: Mode, *, filtered: bool) -> str:
+def _nothing(index: Index, mode: Mode, least: float | None, *, filtered: bool) -> str:
     """Why there is no hit."""
     if not len(index):
         return "no documents"
+    if least is not None:
+        return f"no hit is right with a probability of {least:g} or more"
     if filtered:
         shares = " and shares a word with the query" if mode is Mode.lexical else ""
         return f"no document passes the filter{shares}"

@@ -94,7 +94,10 @@ class Mode(StrEnum):
     lexical = "lexical"
 
 
-SearchMode = Annotated[Mode, typer.Option("--mode", help="By both scores, by the learned one, or by words.")]
+SearchMode = Annotated[Mode, typer.Option("--mode", help="By all scores, by the learned one, or by words.")]
+LeastConfidence = Annotated[
+    float | None, typer.Option("--least", help="Only hits that are right with at least this probability, 0 to 1.")
+]
 
 
 def file_layout(

@@ -76,9 +76,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableTy
 
 
 def hits_table(query: str, hits: Sequence[Hit]) -> RenderableType:
-    """Rank, score, id, and the title over the part of the text that is nearest to the query's words."""
-    rows = [(hit.rank, f"{hit.score:.3f}", hit.document_id, _shown(query, hit.document)) for hit in hits]
-    return table(("", "score", "id", "document"), rows)
+    """Rank, score, confidence where it is known, id, and the title over the text nearest to the query's words."""
+    known = any(hit.confidence is not None for hit in hits)
+    rows = [
+        (hit.rank, f"{hit.score:.3f}", *_confidence(hit, known), hit.document_id, _shown(query, hit.document))
+        for hit in hits
+    ]
+    return table(("", "score", *(["right"] if known else []), "id", "document"), rows)
+
+
+def _confidence(hit: Hit, known: bool) -> list[str]:
+    return [f"{hit.confidence or 0.0:.0%}"] if known else []
 
 
 def conflicts_table(additions: Iterable[Addition]) -> list[RenderableType]:
@@ -155,7 +163,7 @@ def document_json(document: Document, queries: Sequence[str]) -> dict[str, Any]:
 
 def hit_json(hit: Hit) -> dict[str, Any]:
     """A hit with its document."""
-    return {"rank": hit.rank, "score": hit.score, **hit.document.to_json()}
+    return {"rank": hit.rank, "score": hit.score, "confidence": hit.confidence, **hit.document.to_json()}
 
 
 def _shown(query: str, document: Document) -> RenderableType:

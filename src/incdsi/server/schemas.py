@@ -106,6 +106,7 @@ class SearchRequest(Asked):
     k: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10
     where: Where | None = None
     mode: Mode = "fused"
+    least: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
 
 
 class TeachRequest(Asked):

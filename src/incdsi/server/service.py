@@ -109,7 +109,9 @@ class Service:
         """The hits of one query, timed, if they fit."""
         begin, watch = time.perf_counter(), Stopwatch()
         with room.told():
-            hits = self.index.search(text, asked.k, asked.where, asked.mode, watch=watch, most_bytes=room.left)
+            hits = self.index.search(
+                text, asked.k, asked.where, asked.mode, least=asked.least, watch=watch, most_bytes=room.left
+            )
         room.take(hits)
         seconds = time.perf_counter() - begin
         self.metrics.searched(seconds, watch.seconds)
