@@ -13,6 +13,7 @@ from incdsi.documents import Document
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 Vector: TypeAlias = NDArray[np.float32]
+TAUGHT_TIMES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,9 +68,13 @@ class Record:
 
 
 def words_of(document: Document, queries: Iterable[StoredQuery]) -> str:
-    """A document's content and what people asked for it or taught it; not what was generated, not what is held out."""
-    asked = (query.text for query in queries if not (query.generated or query.held_out))
-    return "\n".join((document.content, *asked))
+    """A document's content and what people asked for it or taught it; not what was generated, not what is held out.
+
+    What was taught is said so often that no other document says it better.
+    """
+    asked = (query for query in queries if not (query.generated or query.held_out))
+    said = (text for query in asked for text in [query.text] * (TAUGHT_TIMES if query.taught else 1))
+    return "\n".join((document.content, *said))
 
 
 class Answer(NamedTuple):

@@ -30,7 +30,12 @@ def expected(index: Index, probe: str) -> dict[str, float]:
         records = list(store.changes(0).upserts)
     words = LexicalIndex()
     texts = [
-        " ; ".join([r.document.content, *(q.text for q in r.queries if not q.generated and not q.held_out)])
+        " ; ".join(
+            [
+                r.document.content,
+                *(q.text for q in r.queries if not q.generated and not q.held_out for _ in range(8 if q.taught else 1)),
+            ]
+        )
         for r in records
     ]
     words.add_many(range(len(texts)), texts)
