@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from tests.rows.screens import use_the_screen_asked_for
 
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")  # how busy it is decides nothing
 use_the_screen_asked_for()
 # What other tests left, such as sessions of onnxruntime, is the parent's to take down: in a forked child their threads
 # are gone, and taking them down would wait for ever.
