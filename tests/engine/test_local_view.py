@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from incdsi.documents import Document
 from incdsi.engine.local import Live
 from incdsi.engine.local.view import LocalView
-from incdsi.engine.settings import Settings
+from incdsi.engine.settings import Fusion, Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter, matches, parse
 from incdsi.records import Record, StoredQuery
@@ -34,7 +34,11 @@ def record(row: int, rng: np.random.Generator, vector: np.ndarray | None = None)
         document=Document(id=f"d{row}", text=text, metadata={"odd": bool(row % 2)}),
         vector=vector.astype(np.float32),
         anchor=vector.astype(np.float32),
-        queries=(StoredQuery(text=f"query {row}", embedding=rng.normal(size=H).astype(np.float32), preserved=True),),
+        queries=(
+            StoredQuery(
+                text=f"query {row}", embedding=rng.normal(size=H).astype(np.float32), generated=True, preserved=True
+            ),
+        ),
         row=row,
     )
 
@@ -64,21 +68,21 @@ class Shelf:
         return np.array([row for row, one in self.records.items() if matches(where, one.document.metadata)], np.int64)
 
 
-def bm25(shelf: Shelf, text: str) -> dict[int, float]:
-    """By the formula, document by document."""
-    bags = {row: Counter(one.document.text.split()) for row, one in shelf.records.items()}
-    n, mean = len(bags), sum(bag.total() for bag in bags.values()) / max(len(bags), 1)
-    scores = dict.fromkeys(bags, 0.0)
+def bm25(shelf: Shelf, text: str) -> tuple[np.ndarray, float]:
+    """By the formula, document by document in the order of rows; and what no document reaches."""
+    bags = [Counter(shelf.records[row].document.text.split()) for row in sorted(shelf.records)]
+    n, mean = len(bags), sum(bag.total() for bag in bags) / max(len(bags), 1)
+    scores, limit = np.zeros(n), 0.0
     for word in text.split():
-        df = sum(word in bag for bag in bags.values())
-        for row, bag in bags.items():
-            tf = bag[word]
-            scores[row] += np.log1p((n - df + 0.5) / (df + 0.5)) * tf / (tf + 0.9 * (0.25 + 0.75 * bag.total() / mean))
-    return scores
+        df = sum(word in bag for bag in bags)
+        weight = np.log1p((n - df + 0.5) / (df + 0.5))
+        limit += weight
+        scores += [weight * bag[word] / (bag[word] + 0.9 * (0.25 + 0.75 * bag.total() / mean)) for bag in bags]
+    return scores, limit
 
 
-def standardised(scores: np.ndarray) -> np.ndarray:
-    return (scores - scores.mean()) / scores.std() if len(scores) and np.ptp(scores) > 1e-9 else np.zeros_like(scores)
+def in_deviations(scores: np.ndarray, of: np.ndarray) -> np.ndarray:
+    return (scores - of.mean()) / of.std() if len(of) and np.ptp(of) > 1e-9 else np.zeros_like(scores)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -86,11 +90,11 @@ def standardised(scores: np.ndarray) -> np.ndarray:
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 30) | st.integers(300, 400),
     k=st.integers(1, 12),
-    weight=st.sampled_from([0.0, 0.3, 0.7]),
+    fusion=st.builds(Fusion, st.sampled_from([0.0, 0.3, 0.7]), st.sampled_from([0.0, 0.5, 1.0])),
     filtered=st.booleans(),
 )
 @settings(max_examples=25, deadline=None)
-def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, weight, filtered):
+def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, fusion, filtered):
     rng = np.random.default_rng(seed)
     with patch("incdsi.rows.local.Int8", screen):
         shelf = Shelf(rng, n)
@@ -99,29 +103,36 @@ def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, weight, 
     query, text = rng.normal(size=H).astype(np.float32), " ".join(rng.choice(WORDS, 2, replace=False))
     where = ODD if filtered else None
     rows = sorted(shelf.records)
-    learned = exact(np.stack([shelf.records[row].vector for row in rows]), query)
-    words = bm25(shelf, text)
-    total = (1 - weight) * standardised(learned) + weight * standardised(np.array([words[row] for row in rows]))
+    records = [shelf.records[row] for row in rows]
+    learned = exact(np.stack([one.vector for one in records]), query)
+    texts = [exact(np.stack(one.texts), query) for one in records]
+    words, limit = bm25(shelf, text)
+    total = (
+        fusion.learned_weight * in_deviations(learned, learned)
+        + fusion.nearest_weight * in_deviations(np.array([some.max() for some in texts]), np.concatenate(texts))
+        + fusion.lexical_weight * 48 * (words / limit) ** 2
+    )
     by_row = dict(zip(rows, total, strict=True))
     allowed = [row for row in rows if where is None or row % 2]
     expected = sorted(allowed, key=lambda row: (-by_row[row], row))[:k]
     view = shelf.view()
-    found = fused(view.learned(query, where), view.lexical(text, where), weight).top(k)
+    found = fused(view.learned(query, where), view.nearest(query, where), view.lexical(text, where), fusion).top(k)
     assert found.scores == pytest.approx([by_row[row] for row in expected], abs=1e-5)
     assert [by_row[row] for row in found.rows.tolist()] == pytest.approx(found.scores, abs=1e-5)
 
 
-def test_spreads_are_those_of_all_documents_and_leave_no_trace_of_the_removed():
+def test_units_are_those_of_all_documents_and_leave_no_trace_of_the_removed():
     rng = np.random.default_rng(0)
     shelf = Shelf(rng, 60)
     shelf.remove(list(range(1, 31)))
     query = rng.normal(size=H).astype(np.float32)
-    view = shelf.view()
-    scores = exact(np.stack([one.vector for one in shelf.records.values()]), query)
-    words = np.array(list(bm25(shelf, "rope tent").values()))
-    for spread, known in ((view.learned(query, ODD).spread, scores), (view.lexical("rope tent", ODD).spread, words)):
-        assert (spread.count, spread.mean) == (30, pytest.approx(known.mean(), rel=1e-6))
+    view, records = shelf.view(), list(shelf.records.values())
+    learned = exact(np.stack([one.vector for one in records]), query)
+    texts = exact(np.stack([text for one in records for text in one.texts]), query)
+    for spread, known in ((view.learned(query, ODD).unit, learned), (view.nearest(query, ODD).unit, texts)):
+        assert (spread.count, spread.mean) == (len(known), pytest.approx(known.mean(), rel=1e-6))
         assert spread.deviation == pytest.approx(known.std(), rel=1e-5)
+    assert view.lexical("rope tent", ODD).unit.limit == pytest.approx(bm25(shelf, "rope tent")[1])
 
 
 def test_a_view_keeps_to_its_moment():
