@@ -64,11 +64,22 @@ class SearchIndex(Protocol):
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
         """All documents as of one moment, each with its queries."""
 
-    def search(self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> list[Hit]:
-        """The k best documents for a text; `where` filters on metadata before they are chosen."""
+    def search(
+        self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
+    ) -> list[Hit]:
+        """The k best documents for a text; `where` filters on metadata before they are chosen.
+
+        `least` leaves out hits of less `confidence` than that; InvalidInput while the index cannot tell.
+        """
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        where: Where | None = None,
+        mode: str = "fused",
+        *,
+        least: float | None = None,
     ) -> list[list[Hit]]:
         """The k best documents for each text."""
 

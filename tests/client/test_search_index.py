@@ -243,6 +243,8 @@ def test_the_same_errors(index: SearchIndex) -> None:
         (InvalidInput, lambda: index.search("x", where={"a": {"near": 1}})),
         (InvalidInput, lambda: index.search("x", where={"a": float("nan")})),
         (InvalidInput, lambda: index.search("x", where={1: "a"})),
+        *((InvalidInput, lambda least=least: index.search("x", least=least)) for least in (0.5, -1, 2, "0.5", True)),
+        (InvalidInput, lambda: index.search_many(["x"], least=0.5)),
         (InvalidInput, lambda: index.teach(" ", "d0")),
         (InvalidInput, lambda: index.delete()),
         (InvalidDocument, lambda: index.add(Document(id="s", text="\ud800"))),

@@ -99,15 +99,17 @@ def with_queries() -> Call[tuple[Document, list[str]]]:
     )
 
 
-def search(text: str, k: int = 10, where: Where | None = None, mode: str = "fused") -> Call[list[Hit]]:
-    return _search({"query": _readable(text)}, k, where, mode, lambda found: _hits(found["hits"]))
+def search(
+    text: str, k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
+) -> Call[list[Hit]]:
+    return _search({"query": _readable(text)}, k, where, mode, least, lambda found: _hits(found["hits"]))
 
 
 def search_many(
-    texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
+    texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
 ) -> Call[list[list[Hit]]]:
     asked = {"queries": [_readable(text) for text in texts]}
-    return _search(asked, k, where, mode, lambda found: [_hits(one["hits"]) for one in found["results"]])
+    return _search(asked, k, where, mode, least, lambda found: [_hits(one["hits"]) for one in found["results"]])
 
 
 def info() -> Call[Info]:
@@ -174,8 +176,16 @@ def answered(content: bytes | str, read: Callable[[Any], T]) -> T:
         raise ServerError("the answer is not from an incdsi server; check the address") from error
 
 
-def _search(asked: Mapping[str, object], k: int, where: Where | None, mode: str, read: Callable[[Any], T]) -> Call[T]:
-    return _asked("/v1/search", {**asked, "k": k, "mode": mode} | ({} if where is None else {"where": where}), read)
+def _search(
+    asked: Mapping[str, object],
+    k: int,
+    where: Where | None,
+    mode: str,
+    least: float | None,
+    read: Callable[[Any], T],
+) -> Call[T]:
+    given = {name: value for name, value in (("where", where), ("least", least)) if value is not None}
+    return _asked("/v1/search", {**asked, "k": k, "mode": mode, **given}, read)
 
 
 def _asked(path: str, asked: Mapping[str, object], read: Callable[[Any], T]) -> Call[T]:

@@ -115,10 +115,16 @@ class Reader:
         return self._session.current().search(text, k, where, mode, least, watch or Stopwatch(), most_bytes)
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused"
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        where: Where | None = None,
+        mode: str = "fused",
+        *,
+        least: float | None = None,
     ) -> list[list[Hit]]:
         """The k best documents for each text."""
-        return [self.search(text, k, where, mode) for text in texts]
+        return [self.search(text, k, where, mode, least=least) for text in texts]
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
