@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 from playwright.sync_api import expect
 
+from incdsi.confidence import Confidence
 from incdsi.documents import Document
 from tests.server.browser.site import Site, Visit, ranked, row, rows, search, shows
 
@@ -21,6 +24,17 @@ def test_results_come_while_typing_and_say_what_was_learned(visit: Visit, site: 
     expect(rows(page).first.locator(".bar i.learned")).to_be_attached()
     expect(page.locator("#status")).to_have_text(re.compile(r"^10 of 12 documents · [\d.,]+ ms$"))
     assert "boots" in [text.lower() for text in row(page, "boots").locator("mark").all_inner_texts()]
+
+
+def test_a_hit_says_how_probably_it_is_right_once_the_index_can_tell(visit: Visit, site: Site) -> None:
+    page = visit()
+    search(page, "boots for rain")
+    expect(rows(page).first.locator(".confidence")).not_to_be_attached()
+    with site.index.engine.changing(None):
+        told = Confidence(math.log(3), (0.0,) * 5)  # three to one, whatever is seen
+        site.index._session.save(replace(site.index._session.settings, confidence=told))
+    search(page, "a river at night")
+    expect(rows(page).first.locator(".confidence")).to_have_text("right with 75 %")
 
 
 def test_the_mode_ranks_by_one_part_alone(visit: Visit, site: Site) -> None:

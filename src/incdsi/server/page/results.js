@@ -6,7 +6,7 @@ import { marked, snippet } from "./words.js";
 
 /**
  * @typedef {{id: string, title: string, text: string}} Document
- * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, document: Document}} Hit
+ * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, confidence: number | null, document: Document}} Hit
  */
 
 const list = byId("results");
@@ -70,6 +70,7 @@ function scores(hit, best) {
     { class: "scores" },
     bar,
     make("span", {}, make("span", { class: "unseen" }, "Score "), make("b", {}, decimal(hit.score)), both ? `\u2002= ${words.join(" + ")}` : `\u2002${words[0].split(" ")[0]}`),
+    hit.confidence !== null && make("span", { class: "confidence", title: "How probably this is the right document, judged by the questions held out" }, `right with ${Math.round(100 * hit.confidence)} %`),
   );
 }
 
