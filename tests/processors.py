@@ -1,7 +1,7 @@
 """The processors this one can pretend to be, and the suites whose outcome must not depend on which.
 
 `python -m tests.processors` runs the solver's, the rows' and the index's suites under each kernel of OpenBLAS that this
-machine can run, each with every screen and every number of threads. `--all` runs every combination of the three.
+machine can run, and among them with every screen and number of threads. `--all` runs every combination of the three.
 """
 
 from __future__ import annotations
@@ -65,16 +65,6 @@ def some() -> list[Processor]:
     ]
 
 
-def usual() -> list[Processor]:
-    """Each kernel with the coarsest screen and another, on one thread and on two."""
-    others = itertools.cycle(("Int8", "Int8ByBlas", "Float32"))
-    return [
-        Processor(kernel=kernel, threads=threads, screen=screen)
-        for kernel in kernels()
-        for threads, screen in ((1, "Coarse"), (2, next(others)))
-    ]
-
-
 def every() -> list[Processor]:
     return [
         Processor(kernel=kernel, threads=threads, screen=screen)
@@ -86,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="every combination of kernel, screen and threads")
     failed = []
-    for processor in every() if parser.parse_args(arguments).all else usual():
+    for processor in every() if parser.parse_args(arguments).all else some():
         print(f"\n{processor}", flush=True)
         left_out = [f"--ignore={path}" for path in LEFT_OUT]
         command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "auto", *left_out, *SUITES]
