@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from incdsi.documents import Document
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.index.stage_one import taken_over
-from incdsi.rows import LocalRows
+from incdsi.rows.products import exact
 from incdsi.training.model import TrainedModel
 from incdsi.training.pairs import EmbeddedPairs
 from tests.test_demo import WordEncoder
@@ -63,10 +63,8 @@ def test_what_is_preserved_is_what_ranks_first_with_ties_against_it(seed, docume
     draw = np.random.default_rng(seed)
     vectors = draw.integers(-2, 3, (documents, 3)).astype(np.float32)  # small whole numbers: many ties
     model = trained(vectors, draw.integers(0, documents, count), draw.integers(-2, 3, (count, 3)).reshape(count, 3))
-    rows = LocalRows(3)
-    rows.fill(vectors)
     for slot, record in enumerate(records(model)):
         for query in record.queries:
-            scores = rows.scores(query.embedding)
-            assert query.preserved == (scores.rank_of(slot) == 1)
-            assert query.own_score == scores.exact(np.array([slot]))[0]
+            scores = exact(vectors, query.embedding)
+            assert query.preserved == (np.count_nonzero(scores >= scores[slot]) == 1)
+            assert query.own_score == scores[slot]

@@ -58,21 +58,6 @@ def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
         assert scores == pytest.approx(right_scores, rel=1e-12)
 
 
-@pytest.mark.parametrize("n", [0, 1, 300])
-@pytest.mark.parametrize("b", [0, 1, 20, 130])
-def test_scores_of_many_queries_are_those_of_each(n, b, screen):
-    rows, _, _ = filled(n, 16, screen)
-    rows.remove_many(range(0, n, 7))
-    queries = np.random.default_rng(5).standard_normal((b, 16)).astype(np.float32)
-    found = list(rows.scores_and_spread_many(queries))
-    assert len(found) == b
-    for query, (scores, spread) in zip(queries, found, strict=True):
-        alone, of_one = rows.scores_and_spread(query)
-        assert spread == of_one
-        for one, other in zip(scores.best(5), alone.best(5), strict=True):
-            assert one.tolist() == other.tolist()
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(0, 700), st.integers(1, 9), st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
 def test_the_best_are_found_however_scores_and_doubts_lie(seed, n, k, share):
@@ -298,21 +283,6 @@ def test_a_screens_error_stays_within_its_bound(seed, n, b):
         coded, asked = screen.coded(rows), screen.asked(vectors)
         found = screen.multiply(coded.codes, asked) * coded.scales[:, None]
         assert (np.abs(found - true) <= asked.doubt(coded.errors[:, None], coded.lengths[:, None])).all()
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
-def test_a_rank_counts_ties_against_the_document(seed, n, h):
-    rng = np.random.default_rng(seed)
-    some = rng.standard_normal((n, h)).astype(np.float32)
-    vectors = some[rng.integers(0, n, n)]  # many twins
-    query = rng.standard_normal(h).astype(np.float32)
-    true = exact(vectors, query)
-    for make in SCREENS:
-        rows = LocalRows(h, make())
-        rows.append_many(list(vectors), [np.empty((0, h))] * n)
-        scores = rows.scores(query)
-        assert [scores.rank_of(slot) for slot in range(n)] == [int((true >= own).sum()) for own in true]
 
 
 def test_an_exact_product_has_the_same_bits_wherever_its_row_stands_and_whoever_stands_beside_it():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,8 +16,6 @@ from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import BLOCK_ROWS, Table
-
-TOGETHER = 64  # queries whose scores with every slot are held at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,22 +86,12 @@ class LocalRows:
 
     def scores(self, query: ArrayLike) -> Scores:
         """The query's score with every slot."""
-        return self._scores(self._checked("query", query, 1)[None], self.moment)[0]
+        return self._scores(self._checked("query", query, 1), self.moment)
 
     def scores_and_spread(self, query: ArrayLike, moment: Moment | None = None) -> tuple[Scores, Spread]:
         """The same as of that moment, or of now, with mean and spread of the scores of all documents."""
         vector, then = self._checked("query", query, 1), moment or self.moment
-        return self._scores(vector[None], then)[0], then.moments.spread(vector)
-
-    def scores_and_spread_many(
-        self, queries: ArrayLike, moment: Moment | None = None
-    ) -> Iterator[tuple[Scores, Spread]]:
-        """The same for each query (b, h), from one product for every 64 of them."""
-        checked, then = self._checked("queries", queries, 2), moment or self.moment
-        for start in range(0, len(checked), TOGETHER):
-            some = checked[start : start + TOGETHER]
-            for vector, scores in zip(some, self._scores(some, then), strict=True):
-                yield scores, then.moments.spread(vector)
+        return self._scores(vector, then), then.moments.spread(vector)
 
     def vectors(self, slots: Slots) -> Floats:
         """The document vectors in these slots, (m, h)."""
@@ -214,23 +202,18 @@ class LocalRows:
             moments = moments.added(self._vectors.gather(part))
         return moments
 
-    def _scores(self, vectors: Floats, moment: Moment) -> list[Scores]:
-        """Those of each vector (b, h)."""
+    def _scores(self, vector: Floats, moment: Moment) -> Scores:
         count = len(moment.alive)
-        parts = self._vectors.scan(vectors, count, lambda _, products, asked: (products, asked))
+        parts = self._vectors.scan(vector[None], count, lambda _, products, asked: (products[:, 0], asked))
         if not parts:
-            return [Scores(moment.alive, np.empty(0), np.empty(0), lambda _: np.empty(0))] * len(vectors)
-        screened, asked = np.concatenate([products for products, _ in parts]), parts[0][1]
-        errors, lengths = self._vectors.errors[:count], self._vectors.lengths[:count]
-        return [
-            Scores(
-                alive=moment.alive,
-                screened=screened[:, column].astype(np.float64),
-                doubt=asked.doubt(errors, lengths, column),
-                exact=_Exact(self._vectors, vector, count),
-            )
-            for column, vector in enumerate(vectors)
-        ]
+            return Scores(moment.alive, np.empty(0), np.empty(0), lambda _: np.empty(0))
+        asked = parts[0][1]
+        return Scores(
+            alive=moment.alive,
+            screened=np.concatenate([products for products, _ in parts], dtype=np.float64),
+            doubt=asked.doubt(self._vectors.errors[:count], self._vectors.lengths[:count], 0),
+            exact=_Exact(self._vectors, vector, count),
+        )
 
     def _best(self, queries: Floats, askers: Slots, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""

@@ -109,16 +109,6 @@ class Scores:
             slots, at_most = slots[best], at_most[best]
         return slots, at_most
 
-    def rank_of(self, slot: int) -> int:
-        """How many documents score at least as high as the one in that slot, itself included.
-
-        A tie counts against it: no credit for documents that cannot be told apart.
-        """
-        (own,) = self.exact(np.array([slot]))
-        above = self.alive & (self.screened - self.doubt > own)
-        unsure = self.alive & ~above & (self.screened + self.doubt >= own)
-        return int(np.count_nonzero(above)) + int(np.count_nonzero(self.exact(np.flatnonzero(unsure)) >= own))
-
 
 def _reached(values: Doubles, k: int) -> float:
     """What at least k of these reach, nearly the most that they do; -inf where there are not so many.

@@ -32,6 +32,10 @@ def restored(described: Mapping[str, Any]) -> Generator:
             f"the queries of this index are written by a generator of your own, {parameters.get('defined')}; "
             "open the index with generator=... to add or update documents"
         )
+    unknown = InvalidInput(
+        f"the queries of this index are written by the generator {name!r} with {parameters}, "
+        "unknown to this version; upgrade incdsi, or open the index with generator=..."
+    )
     try:
         if name == "spans":
             return Spans(**parameters)
@@ -39,9 +43,6 @@ def restored(described: Mapping[str, Any]) -> Generator:
             from incdsi.text.generators.seq2seq import Sampling, Seq2Seq  # here: it imports torch
 
             return Seq2Seq(parameters["model"], sampling=Sampling(**parameters["sampling"]))
-    except (TypeError, KeyError):  # parameters of a newer version
-        pass
-    raise InvalidInput(
-        f"the queries of this index are written by the generator {name!r} with {parameters}, "
-        "unknown to this version; upgrade incdsi, or open the index with generator=..."
-    )
+    except (TypeError, KeyError) as error:  # parameters of a newer version
+        raise unknown from error
+    raise unknown
