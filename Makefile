@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 LIGHT  := .venv-light
+# Modules are compiled when they are first imported: half of installing would go into those that never are.
+QUIETLY := --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures clean
 
@@ -15,13 +17,13 @@ install: $(READY)  ## make .venv and install everything from constraints.txt
 # torch is pinned by constraints.txt and named here so that pip resolves it first.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch --editable '.[train,server,eval,paper,dev]'
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch --editable '.[train,server,eval,paper,dev]'
 	@touch $@
 
 # What searching, adding and serving need: no torch.
 $(LIGHT)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
-	$(LIGHT)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[server]'
+	$(LIGHT)/bin/pip install $(QUIETLY) --constraint constraints.txt --editable '.[server]'
 	@touch $@
 
 demo: $(LIGHT)/.ready  ## fill an index with your Python's own documentation, add documents live, search, teach
@@ -87,7 +89,7 @@ repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in 
 	$(BIN)/incdsi repro nq-passages
 
 $(VENV)/.peers: $(READY)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch faiss-cpu chromadb
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch faiss-cpu chromadb
 	@touch $@
 
 pictures: $(READY) browser  ## the page's pictures in docs/pictures
