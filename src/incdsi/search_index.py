@@ -55,10 +55,12 @@ class SearchIndex(Protocol):
         ids: Iterable[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
+        missing_ok: bool = False,
     ) -> Iterator[Document]:
         """Documents in the order they were added: all, or those that pass a filter or have these ids.
 
-        At most `limit` of them; the next page begins `after` the id of the last.
+        At most `limit` of them; the next page begins `after` the id of the last. An unknown id is refused, or left
+        out if `missing_ok`.
         """
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
@@ -125,6 +127,7 @@ class SearchIndex(Protocol):
         where: Where | None = None,
         resolve: bool = False,
         if_version: int | None = None,
+        progress: Progress | None = None,
     ) -> int:
         """Delete one document, several, or all that pass a filter; returns how many.
 

@@ -169,12 +169,6 @@ def test_queries_are_for_a_run_only_and_a_folder_is_no_file(run: Run, shop: Path
     run("export", "-o", ".", code=2)
 
 
-@pytest.mark.parametrize("verb", [("search", "x"), ("add", "docs.jsonl"), ("serve",)])
-def test_an_address_is_no_folder(run: Run, verb: tuple[str, ...]) -> None:
-    assert "is an address" in run(*verb, "--index", "http://127.0.0.1:7799", code=2).stderr
-    assert not Path("http:").exists()
-
-
 def test_the_version_is_one_line(run: Run) -> None:
     assert run("--version").stdout == f"incdsi {metadata.version('incdsi')}\n"
     assert run("--version", "search").stdout.startswith("incdsi ")

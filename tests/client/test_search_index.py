@@ -98,6 +98,8 @@ def test_documents_are_listed_by_filter_by_id_and_by_page(index: SearchIndex) ->
         pages.append(page)
         after = page[-1]
     assert pages == [["d0", "d1", "d2"], ["d3", "d4", "d5"], ["d6"]]
+    assert [one.id for one in index.documents(ids=["gone", "d1", *IMPOSSIBLE, "d1"], missing_ok=True)] == ["d1"]
+    assert [one.id for one in index.documents({"lang": "de"}, ids=["d3", "gone"], missing_ok=True)] == ["d3"]
     for unknown in ({"ids": ["d1", "gone"]}, {"after": "gone"}, {"ids": ["x" * 2000]}):
         with pytest.raises(UnknownDocument):
             list(index.documents(**unknown))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from incdsi.cli.app import stopping
+from incdsi.cli.opening import known
 from incdsi.cli.output import (
     conflicts_table,
     count,
@@ -26,8 +27,8 @@ from incdsi.errors import IncDSIError, InvalidInput
 from incdsi.progress import Progress
 
 if TYPE_CHECKING:
-    from incdsi.index import Index
     from incdsi.info import Tuning
+    from incdsi.search_index import SearchIndex
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,8 @@ class Verb:
 
     doing: str
     done: str
-    objection: Callable[[Index, str], str | None]
-    apply: Callable[[Index, Batch, Progress], list[Addition]]
+    objection: Callable[[str, bool], str | None]
+    apply: Callable[[SearchIndex, Batch, Progress], list[Addition]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,9 +53,9 @@ class Change:
     seconds: float = 0.0
     tuning: Tuning | None = None
 
-    def run(self, batches: Iterator[Batch], opening: Callable[[], Index]) -> None:
+    def run(self, batches: Iterator[Batch], opening: Callable[[], SearchIndex]) -> None:
         """Write batch by batch; the index is opened, or made, once there is a good document."""
-        opened: Index | None = None
+        opened: SearchIndex | None = None
         with stopping(self._stopped), ExitStack() as stack:
             for batch in batches:
                 self._refuse(batch.problems)
@@ -75,8 +76,9 @@ class Change:
         if self.tuning is not None and not as_json:
             note(tuning_sentence(self.tuning), quiet=quiet)
 
-    def _accepted(self, index: Index, batch: Batch) -> Batch:
-        objections = {document.id: self.verb.objection(index, document.id) for document in batch.documents}
+    def _accepted(self, index: SearchIndex, batch: Batch) -> Batch:
+        there = known(index, (document.id for document in batch.documents))
+        objections = {one.id: self.verb.objection(one.id, one.id in there) for one in batch.documents}
         self._refuse([sentence for sentence in objections.values() if sentence is not None])
         documents = [document for document in batch.documents if objections[document.id] is None]
         queries = {document.id: batch.queries[document.id] for document in documents}
@@ -89,9 +91,9 @@ class Change:
             raise InvalidInput(f"{sentences(problems, 'like these')}\n{advice}")
         self.skipped += problems
 
-    def _write(self, index: Index, batch: Batch) -> None:
+    def _write(self, index: SearchIndex, batch: Batch) -> None:
         begin, before, total = time.perf_counter(), len(self.additions), len(batch.documents)
-        reported, tuned_before = 0, index.last_tuning
+        reported, tuned_before = 0, _last_tuning(index)
 
         with progress(self.verb.doing, hidden=self.hidden) as bar:
 
@@ -113,8 +115,8 @@ class Change:
                     error.args = (f"{error}\n{count(before + reported)} were {self.verb.done} before and are kept",)
                 raise
         self.seconds += time.perf_counter() - begin
-        if index.last_tuning != tuned_before:
-            self.tuning = index.last_tuning
+        if (tuned := _last_tuning(index)) != tuned_before:
+            self.tuning = tuned
 
     def _stopped(self) -> str:
         """What Ctrl-C left between two batches, or as the index was closed."""
@@ -143,19 +145,24 @@ class Change:
         return f"{self.verb.done} {count(len(self.additions))}{left}{timing}"
 
 
-def _already_there(index: Index, id: str) -> str | None:
-    return f"document {id!r} is already in the index; update or upsert it instead" if id in index else None
+def _last_tuning(index: SearchIndex) -> Tuning | None:
+    """None behind a server, which tunes its index by itself."""
+    return getattr(index, "last_tuning", None)
 
 
-def _not_there(index: Index, id: str) -> str | None:
-    return None if id in index else f"no document {id!r} in the index; add or upsert it instead"
+def _already_there(id: str, there: bool) -> str | None:
+    return f"document {id!r} is already in the index; update or upsert it instead" if there else None
 
 
-def _add(index: Index, batch: Batch, report: Progress) -> list[Addition]:
+def _not_there(id: str, there: bool) -> str | None:
+    return None if there else f"no document {id!r} in the index; add or upsert it instead"
+
+
+def _add(index: SearchIndex, batch: Batch, report: Progress) -> list[Addition]:
     return index.add_many(batch.documents, batch.queries, progress=report)
 
 
-def _update(index: Index, batch: Batch, report: Progress) -> list[Addition]:
+def _update(index: SearchIndex, batch: Batch, report: Progress) -> list[Addition]:
     additions = []
     for done, document in enumerate(batch.documents, start=1):
         additions.append(index.update(document, batch.queries[document.id]))
@@ -163,7 +170,7 @@ def _update(index: Index, batch: Batch, report: Progress) -> list[Addition]:
     return additions
 
 
-def _upsert(index: Index, batch: Batch, report: Progress) -> list[Addition]:
+def _upsert(index: SearchIndex, batch: Batch, report: Progress) -> list[Addition]:
     return index.upsert_many(batch.documents, batch.queries, progress=report)
 
 
@@ -178,4 +185,4 @@ def _milliseconds(additions: list[Addition]) -> dict[str, float]:
 
 ADD = Verb(doing="adding", done="added", objection=_already_there, apply=_add)
 UPDATE = Verb(doing="updating", done="updated", objection=_not_there, apply=_update)
-UPSERT = Verb(doing="upserting", done="upserted", objection=lambda index, id: None, apply=_upsert)
+UPSERT = Verb(doing="upserting", done="upserted", objection=lambda id, there: None, apply=_upsert)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from incdsi.cli.app import PROBLEMS, app, stopping
-from incdsi.cli.opening import is_there, open_index, size_of
+from incdsi.cli.opening import is_there, open_folder, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress
@@ -46,7 +46,10 @@ def compact(index: IndexPath, as_json: AsJson = False) -> None:
       incdsi compact --index shop
     """
     before = size_of(index)
-    with stopping(lambda: "stopped; bytes of deleted documents may be left; run it again"), open_index(index) as opened:
+    with (
+        stopping(lambda: "stopped; bytes of deleted documents may be left; run it again"),
+        open_folder(index) as opened,
+    ):
         opened.compact()
     after = size_of(index)
     emit({"bytes_before": before, "bytes": after}) if as_json else show(
@@ -70,7 +73,7 @@ def backup(
       incdsi backup backups/monday --index shop
     """
     with (
-        open_index(index) as opened,
+        open_folder(index) as opened,
         progress("copying", hidden=as_json or quiet) as report,
         stopping(lambda: f"stopped; {'the backup is whole' if is_there(target) else 'no backup was made'}"),
     ):
@@ -100,7 +103,7 @@ def restore(
         stopping(lambda: f"stopped; {'the index is restored' if is_there(index) else 'nothing was restored'}"),
     ):
         Store.restore(source, index, check=_problems_opening, progress=report)
-    with open_index(index) as opened:
+    with open_folder(index) as opened:
         documents = len(opened)
     emit({"index": str(index), "documents": documents}) if as_json else show(
         f"restored {documents:,} documents to {index}"
@@ -123,7 +126,7 @@ def _problems(path: Path) -> list[str]:
 
 def _problems_opening(path: Path) -> list[str]:
     try:
-        open_index(path).close()
+        open_folder(path).close()
     except IncDSIError as error:
         return [str(error)]
     return []

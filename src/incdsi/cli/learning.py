@@ -10,7 +10,7 @@ import typer
 
 from incdsi.cli.app import app, stopping
 from incdsi.cli.looking import quality_table
-from incdsi.cli.opening import open_index, stored_settings
+from incdsi.cli.opening import open_folder, stored_settings
 from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning
 from incdsi.cli.output import count, emit, gained, note, sentences, show, table
 from incdsi.cli.progress import progress
@@ -40,11 +40,11 @@ def tune(index: IndexPath, tuning: Tuning = None, as_json: AsJson = False, quiet
       incdsi tune --index shop --no-tuning
     """
     if tuning is not None:
-        with open_index(index) as opened:
+        with open_folder(index) as opened:
             opened.set_tuning(tuning)
         emit({"tuning": tuning}) if as_json else show(f"{index} {'tunes' if tuning else 'does not tune'} itself")
         return
-    with open_index(index) as opened, progress("tuning", hidden=as_json or quiet) as report:
+    with open_folder(index) as opened, progress("tuning", hidden=as_json or quiet) as report:
         before = opened.last_tuning
         with stopping(lambda: f"stopped; the index is {'as it was' if opened.last_tuning == before else 'tuned'}"):
             result = opened.tune(report)
@@ -95,7 +95,7 @@ def train(
     hidden = as_json or quiet
     stage1 = _stage1()
     if queries is not None:
-        with open_index(index) as opened, progress("storing queries", hidden=hidden) as report:
+        with open_folder(index) as opened, progress("storing queries", hidden=hidden) as report:
             _store_queries(opened, queries, report)
     base = _base(encoder, index)
     settings = FinetuneSettings(
@@ -109,7 +109,7 @@ def train(
     adopted = model.encoder_fingerprint != stored_settings(index).fingerprint
     if adopted:
         with (
-            open_index(index) as opened,
+            open_folder(index) as opened,
             progress("swapping in", hidden=hidden) as report,
             stopping(lambda: _stopped_swapping(index, model)),
         ):

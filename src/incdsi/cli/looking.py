@@ -14,7 +14,18 @@ import typer
 
 from incdsi.cli.app import app, stopping
 from incdsi.cli.opening import open_index, size_of
-from incdsi.cli.options import AsJson, Depth, Filter, IndexPath, LeastConfidence, Mode, Quiet, SearchMode, parse_filter
+from incdsi.cli.options import (
+    AsJson,
+    Depth,
+    Filter,
+    IndexPlace,
+    LeastConfidence,
+    Mode,
+    Quiet,
+    SearchMode,
+    is_address,
+    parse_filter,
+)
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import stdin_lines
@@ -24,8 +35,8 @@ from incdsi.progress import Progress
 from incdsi.trec import one_word, run_line, write_lines
 
 if TYPE_CHECKING:
-    from incdsi.index import Index
     from incdsi.info import Info
+    from incdsi.search_index import SearchIndex
 
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "apsw", "torch", "sentence-transformers")
 
@@ -40,7 +51,7 @@ class Format(StrEnum):
 @app.command()
 def search(
     query: Annotated[str, typer.Argument(help="What to look for, or - for one query a line on stdin.")],
-    index: IndexPath,
+    index: IndexPlace,
     k: Depth = 10,
     where: Filter = None,
     mode: SearchMode = Mode.fused,
@@ -72,7 +83,7 @@ def search(
 @app.command()
 def get(
     document_id: Annotated[str, typer.Argument(metavar="ID", help="The document.")],
-    index: IndexPath,
+    index: IndexPlace,
     as_json: AsJson = False,
 ) -> None:
     """Show a document and what people asked for it.
@@ -96,7 +107,7 @@ def get(
 
 
 @app.command()
-def info(index: IndexPath, as_json: AsJson = False) -> None:
+def info(index: IndexPlace, as_json: AsJson = False) -> None:
     """Show counts, settings and measured quality.
 
     Quality is how well held-out queries are found, by each way of searching.
@@ -108,9 +119,9 @@ def info(index: IndexPath, as_json: AsJson = False) -> None:
     """
     with open_index(index) as opened:
         found = opened.info()
-    size = size_of(index)
+    size = None if is_address(index) else size_of(Path(index))
     if as_json:
-        emit({"path": str(index), "bytes": size, **{name: getattr(found, name) for name in found.__slots__}})
+        emit({"path": index, "bytes": size, **{name: getattr(found, name) for name in found.__slots__}})
     else:
         show(table(("", ""), _facts(index, size, found)))
         show("", quality_table(found.quality) if found.quality else "no held-out queries yet: quality is not measured")
@@ -118,7 +129,7 @@ def info(index: IndexPath, as_json: AsJson = False) -> None:
 
 @app.command()
 def export(
-    index: IndexPath,
+    index: IndexPlace,
     form: Annotated[Format, typer.Option("--format", help="Documents, or a run for trec_eval.")] = Format.jsonl,
     queries: Annotated[
         str | None, typer.Option("--queries", metavar="FILE", help="For trec-run: id and text on each line.")
@@ -188,10 +199,10 @@ def quality_table(quality: Any) -> Any:
     return table((f"{asked:,} held-out quer{'y' if asked == 1 else 'ies'}", "H@1 %", "H@10 %", "MRR@10 %"), rows)
 
 
-def _facts(path: Path, size: int, found: Info) -> list[tuple[str, str]]:
-    how = found.hyperparameters
+def _facts(place: str, size: int | None, found: Info) -> list[tuple[str, str]]:
+    how, disk = found.hyperparameters, "" if size is None else f"{size / 1e6:,.1f} MB on disk, "
     return [
-        ("index", f"{path}, {size / 1e6:,.1f} MB on disk, version {found.version:,}"),
+        ("index", f"{place}, {disk}version {found.version:,}"),
         ("documents", f"{found.documents:,} documents"),
         ("queries", f"{found.queries:,} ({found.generated_queries:,} generated, {found.held_out_queries:,} held out)"),
         ("preserved", f"{found.preserve_rows:,} queries that their documents win"),
@@ -213,7 +224,7 @@ def _last_tuned(found: Info) -> str:
     return f"at version {tuning.version:,} on {tuning.queries:,} held-out queries; H@1 {', '.join(gains)}"
 
 
-def _nothing(index: Index, mode: Mode, least: float | None, *, filtered: bool) -> str:
+def _nothing(index: SearchIndex, mode: Mode, least: float | None, *, filtered: bool) -> str:
     """Why there is no hit."""
     if not len(index):
         return "no documents"
@@ -229,14 +240,14 @@ def _queries(given: str) -> Iterable[str]:
     return stdin_lines() if given == "-" else (given,)
 
 
-def _documents(index: Index, report: Progress) -> Iterator[str]:
+def _documents(index: SearchIndex, report: Progress) -> Iterator[str]:
     total = len(index)
     for done, (document, asked) in enumerate(index.with_queries(), start=1):
         yield as_line(document_json(document, asked))
         report(done, total)
 
 
-def _run(index: Index, source: str, k: int, mode: Mode, report: Progress) -> Iterator[str]:
+def _run(index: SearchIndex, source: str, k: int, mode: Mode, report: Progress) -> Iterator[str]:
     asked = list(_topics(source))
     for done, (name, text) in enumerate(asked, start=1):
         for hit in index.search(text, k, None, mode):

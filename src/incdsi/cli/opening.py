@@ -1,38 +1,72 @@
-"""Opening an index, or making it when it is not there."""
+"""Opening an index, in a folder or behind a server, or making it when it is not there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incdsi.cli.options import is_address
 from incdsi.cli.progress import waiting
+from incdsi.errors import InvalidInput
 
 if TYPE_CHECKING:
     from incdsi.engine.settings import Settings
     from incdsi.index import Index
+    from incdsi.search_index import SearchIndex
+
+TOGETHER = 256  # ids looked up in one request
 
 
-def is_there(path: Path) -> bool:
-    """Whether there is an index in that folder."""
+def is_there(place: str | Path) -> bool:
+    """Whether there is an index in that folder; behind an address there always is."""
     from incdsi.store.files import STORE
 
-    return (path / STORE).is_file()
+    return is_address(place) or (Path(place) / STORE).is_file()
 
 
-def open_index(path: Path) -> Index:
-    """The index in that folder; IndexNotFound when there is none."""
+def open_index(place: str) -> SearchIndex:
+    """The index in that folder or behind that address; IndexNotFound when there is none."""
+    from incdsi.index import Index
+
+    if is_address(place):
+        _require_answer(place)
+    return Index.open(place)
+
+
+def open_folder(path: Path) -> Index:
+    """The index in that folder, for what only a folder can do."""
     from incdsi.index import Index
 
     return Index.open(path)
 
 
-def open_or_create(path: Path, encoder: str | None, tuning: bool | None, *, hidden: bool = False) -> Index:
-    """The index in that folder, made when it is not there; `tuning` is kept for good when it is given.
+def open_or_create(place: str | Path, encoder: str | None, tuning: bool | None, *, hidden: bool = False) -> SearchIndex:
+    """The index there, made when it is not; `tuning` is kept for good when it is given.
 
     Says what it waits for, unless `hidden`: the encoder of a new index may have to be fetched.
     """
+    if is_address(place):
+        if encoder is not None or tuning is not None:
+            raise InvalidInput("a server has its own encoder and tuning; leave out --encoder and --tuning")
+        return open_index(str(place))
     with waiting("opening the encoder", hidden=hidden):
-        return _opened_or_created(path, encoder, tuning)
+        return _opened_or_created(Path(place), encoder, tuning)
+
+
+def known(index: SearchIndex, ids: Iterable[str]) -> set[str]:
+    """Which of these are ids of documents in the index."""
+    wanted = list(ids)
+    pieces = (wanted[start : start + TOGETHER] for start in range(0, len(wanted), TOGETHER))
+    return {document.id for piece in pieces for document in index.documents(ids=piece, missing_ok=True)}
+
+
+def _require_answer(url: str) -> None:
+    """Refuses a server that is away, or takes no key of ours, before it is given any work."""
+    from incdsi.client import RemoteIndex
+
+    with RemoteIndex(url, patience=0) as index:
+        _ = index.version
 
 
 def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None) -> Index:

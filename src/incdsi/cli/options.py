@@ -13,13 +13,31 @@ if TYPE_CHECKING:
     from incdsi.readers import Layout
 
 
-def folder_of(path: Path | None) -> Path | None:
+def is_address(place: str | Path) -> bool:
+    """Whether an index is behind a server; a path has lost one of the slashes."""
+    return str(place).startswith(("http:/", "https:/"))
+
+
+def folder_of(ctx: typer.Context, path: Path | None) -> Path | None:
     """The path as it is; wrong usage when it is an address, which would become a folder of that name."""
-    if path is not None and str(path).startswith(("http:/", "https:/")):
-        raise typer.BadParameter(f"{path} is an address, not a folder; use Index.open in Python to reach a server")
+    if path is not None and is_address(path):
+        raise typer.BadParameter(
+            f"{ctx.info_name} needs the folder of the index, not a server's address; run it where the server runs"
+        )
     return path
 
 
+IndexPlace = Annotated[
+    str,
+    typer.Option(
+        "--index",
+        "-i",
+        envvar="INCDSI_INDEX",
+        metavar="PLACE",
+        help="Folder of the index, or a server's address (key: INCDSI_KEY).",
+        show_default=False,
+    ),
+]
 IndexPath = Annotated[
     Path,
     typer.Option(

@@ -25,6 +25,7 @@ DEMO_DOCUMENTS = 600
 
 @app.command()
 def serve(
+    context: typer.Context,
     index: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +65,7 @@ def serve(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incdsi-demo-"))
             flags["index"] = Path(folder) / "index"
         settings = settings_of(config, flags)
+        folder_of(context, settings.index)  # which may come from the environment
         opened = stack.enter_context(_opened(settings.index, encoder))
         if demo:
             _fill(opened, quiet)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incdsi.cli.app import app
-from incdsi.cli.opening import is_there, open_index, open_or_create
-from incdsi.cli.options import AsJson, EncoderName, IndexPath, Quiet, SkipBad
+from incdsi.cli.opening import TOGETHER, is_there, open_index, open_or_create
+from incdsi.cli.options import AsJson, EncoderName, IndexPlace, Quiet, SkipBad, is_address
 from incdsi.cli.output import count, emit, note, sentences, show
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import read_batches
@@ -20,7 +21,7 @@ from incdsi.errors import DuplicateDocument, InvalidInput
 from incdsi.progress import Progress
 
 if TYPE_CHECKING:
-    from incdsi.index import Index
+    from incdsi.search_index import SearchIndex
 
 MARK = "source"  # metadata that names the folder a document came from
 OWN_MARK = "original_source"  # what a file's front matter calls so
@@ -29,7 +30,7 @@ OWN_MARK = "original_source"  # what a file's front matter calls so
 @app.command()
 def sync(
     folder: Annotated[Path, typer.Argument(help="A folder of .txt and .md files.")],
-    index: IndexPath,
+    index: IndexPlace,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")] = False,
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Put before every id.")] = "",
     encoder: EncoderName = None,
@@ -49,10 +50,11 @@ def sync(
       incdsi sync notes/ --index shop
       incdsi sync manual/ --index shop --prefix manual/
     """
-    documents, skipped = _read(folder, prefix, skip_bad)
+    mark = _mark(folder, index)
+    documents, skipped = _read(folder, prefix, skip_bad, mark)
     with ExitStack() as stack:
         opened = stack.enter_context(open_index(index)) if is_there(index) else None
-        plan = _plan(opened, folder, prefix, documents)
+        plan = _plan(opened, folder, prefix, documents, mark)
         if not dry_run and plan.any:
             hidden = as_json or quiet
             if opened is None:
@@ -80,23 +82,22 @@ class Plan:
     def any(self) -> bool:
         return bool(self.added or self.updated or self.deleted)
 
-    def carry_out(self, index: Index, report: Progress) -> None:
+    def carry_out(self, index: SearchIndex, report: Progress) -> None:
         """Delete, update, add: a renamed file does not meet its old self."""
         done, total = 0, len(self.deleted) + len(self.updated) + len(self.added)
         try:
-            index.delete(self.deleted)
-            report(done := len(self.deleted), total)
-            for document in self.updated:
-                index.update(document)
-                report(done := done + 1, total)
-            before = done
+            for start in range(0, len(self.deleted), TOGETHER):
+                done += index.delete(self.deleted[start : start + TOGETHER])
+                report(done, total)
 
-            def added(count: int, of: int) -> None:
+            def written(count: int, of: int) -> None:
                 nonlocal done
                 done = max(done, min(before + count, total))  # when the index tunes itself, all are in
-                report(*((done, total) if of == len(self.added) else (count, of)))
+                report(*((done, total) if of == len(documents) else (count, of)))
 
-            index.add_many(self.added, progress=added)
+            for write, documents in ((index.upsert_many, self.updated), (index.add_many, self.added)):
+                before = done
+                write(documents, progress=written)
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt(
                 f"stopped; at least {done} of {total} changes are kept; run the same command for the rest"
@@ -121,7 +122,7 @@ class Plan:
         }
 
 
-def _read(folder: Path, prefix: str, skip_bad: bool) -> tuple[list[Document], list[str]]:
+def _read(folder: Path, prefix: str, skip_bad: bool, mark: str) -> tuple[list[Document], list[str]]:
     from incdsi.readers.beir import is_beir
 
     if not folder.is_dir() or is_beir(folder):
@@ -132,21 +133,23 @@ def _read(folder: Path, prefix: str, skip_bad: bool) -> tuple[list[Document], li
         raise InvalidInput(
             f"{sentences(batch.problems, 'files')}\nnothing was changed; fix this, or leave it out with --skip-bad"
         )
-    return [_marked(document, folder, prefix) for document in batch.documents], batch.problems
+    return [_marked(document, prefix, mark) for document in batch.documents], batch.problems
 
 
-def _marked(document: Document, folder: Path, prefix: str) -> Document:
+def _marked(document: Document, prefix: str, mark: str) -> Document:
     own = {OWN_MARK if name == MARK else name: value for name, value in document.metadata.items()}
-    return replace(document, id=prefix + document.id, metadata={**own, MARK: _mark(folder)})
+    return replace(document, id=prefix + document.id, metadata={**own, MARK: mark})
 
 
-def _mark(folder: Path) -> str:
-    return folder.resolve().as_posix()
+def _mark(folder: Path, place: str) -> str:
+    """The folder's name; behind a server with this machine's, where another may have a folder of that name."""
+    path = folder.resolve().as_posix()
+    return f"{socket.gethostname()}:{path}" if is_address(place) else path
 
 
-def _plan(index: Index | None, folder: Path, prefix: str, documents: list[Document]) -> Plan:
+def _plan(index: SearchIndex | None, folder: Path, prefix: str, documents: list[Document], mark: str) -> Plan:
     there = {document.id: document for document in index.documents()} if index is not None else {}
-    mine = {id: document for id, document in there.items() if document.metadata.get(MARK) == _mark(folder)}
+    mine = {id: document for id, document in there.items() if document.metadata.get(MARK) == mark}
     foreign = [document.id for document in documents if document.id in there and document.id not in mine]
     if foreign:
         raise DuplicateDocument(

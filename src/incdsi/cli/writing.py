@@ -8,7 +8,7 @@ import typer
 
 from incdsi.cli.app import app
 from incdsi.cli.changing import ADD, UPDATE, UPSERT, Change
-from incdsi.cli.opening import open_index, open_or_create
+from incdsi.cli.opening import known, open_folder, open_index, open_or_create
 from incdsi.cli.options import (
     AsJson,
     EncoderName,
@@ -16,6 +16,7 @@ from incdsi.cli.options import (
     Filter,
     IdField,
     IndexPath,
+    IndexPlace,
     NoTypes,
     QueryFile,
     Quiet,
@@ -33,7 +34,7 @@ from incdsi.cli.reading import read_batches, stdin_lines
 from incdsi.errors import UnknownDocument
 
 if TYPE_CHECKING:
-    from incdsi.index import Index
+    from incdsi.search_index import SearchIndex
 
 BatchSize = Annotated[
     int | None,
@@ -46,7 +47,7 @@ BatchSize = Annotated[
 @app.command()
 def add(
     source: Source,
-    index: IndexPath,
+    index: IndexPlace,
     encoder: EncoderName = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
@@ -84,7 +85,7 @@ def add(
 @app.command()
 def update(
     source: Source,
-    index: IndexPath,
+    index: IndexPlace,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
     id_field: IdField = None,
@@ -113,7 +114,7 @@ def update(
 @app.command()
 def upsert(
     source: Source,
-    index: IndexPath,
+    index: IndexPlace,
     encoder: EncoderName = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
@@ -143,7 +144,7 @@ def upsert(
 
 @app.command()
 def delete(
-    index: IndexPath,
+    index: IndexPlace,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Ids, or - for one a line on stdin.")] = None,
     where: Filter = None,
     resolve: Annotated[
@@ -168,8 +169,8 @@ def delete(
     if bool(wanted) == (chosen is not None):
         raise typer.BadParameter("give either ids or --where", param_hint="'ID...'")
     with open_index(index) as opened, progress("deleting", hidden=as_json or quiet) as report:
-        known = None if chosen is not None else _known(opened, wanted)
-        deleted = opened.delete(known, where=chosen, resolve=resolve, progress=report)
+        chosen_ids = None if chosen is not None else _known(opened, wanted)
+        deleted = opened.delete(chosen_ids, where=chosen, resolve=resolve, progress=report)
     emit({"deleted": deleted}) if as_json else show(f"deleted {count(deleted)}")
 
 
@@ -183,7 +184,7 @@ def resolve(index: IndexPath, as_json: AsJson = False, quiet: Quiet = False) -> 
     Examples:
       incdsi resolve --index shop
     """
-    with open_index(index) as opened, progress("placing anew", hidden=as_json or quiet) as report:
+    with open_folder(index) as opened, progress("placing anew", hidden=as_json or quiet) as report:
         resolved = opened.resolve(report)
     emit({"resolved": resolved}) if as_json else show(f"placed {count(resolved)} anew")
 
@@ -192,7 +193,7 @@ def resolve(index: IndexPath, as_json: AsJson = False, quiet: Quiet = False) -> 
 def teach(
     query: Annotated[str, typer.Argument(help="What people will ask.")],
     document_id: Annotated[str, typer.Argument(metavar="ID", help="The document it should find.")],
-    index: IndexPath,
+    index: IndexPlace,
     as_json: AsJson = False,
 ) -> None:
     """Let a query find a document, from now on.
@@ -216,8 +217,9 @@ def _ids(given: list[str]) -> list[str]:
     return list(stdin_lines()) if given == ["-"] else given
 
 
-def _known(index: Index, ids: list[str]) -> list[str]:
-    unknown = [f"no document {id!r} in the index; check the id" for id in ids if id not in index]
+def _known(index: SearchIndex, ids: list[str]) -> list[str]:
+    there = known(index, ids)
+    unknown = [f"no document {id!r} in the index; check the id" for id in ids if id not in there]
     if unknown:
         raise UnknownDocument(f"{sentences(unknown, 'like these')}\nnothing was deleted")
     return ids

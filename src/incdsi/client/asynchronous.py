@@ -84,9 +84,10 @@ class AsyncRemoteIndex(Remote):
         ids: Iterable[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
+        missing_ok: bool = False,
     ) -> AsyncIterator[Document]:
         """Documents in the order they were added: all, or those that pass a filter or have these ids."""
-        return self._lines(calls.documents(where, ids=ids, limit=limit, after=after))
+        return self._lines(calls.documents(where, ids=ids, limit=limit, after=after, missing_ok=missing_ok))
 
     async def get_many(self, ids: Iterable[str]) -> list[Document]:
         """The documents with these ids, in that order."""

@@ -24,6 +24,7 @@ from incdsi.documents import (
 from incdsi.errors import DuplicateDocument, InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
 from incdsi.info import Info
+from incdsi.progress import Progress
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -68,12 +69,13 @@ def documents(
     ids: Iterable[str] | None = None,
     limit: int | None = None,
     after: str | None = None,
+    missing_ok: bool = False,
 ) -> Call[Document]:
     """Answered by a line for each document."""
     if isinstance(ids, str):
         raise InvalidInput(f"expected a list of ids, found the text {ids!r:.60}")
-    wanted = None if ids is None else list(ids)
-    given = {"where": where, "ids": wanted, "limit": limit, "after": after}
+    wanted = None if ids is None else [id for id in ids if not missing_ok or _is_possible(id)]
+    given = {"where": where, "ids": wanted, "limit": limit, "after": after, "missing_ok": missing_ok or None}
     asked = {name: value for name, value in given.items() if value is not None}
     if not asked:
         return Call(method="GET", path="/v1/documents", read=Document.from_json)
@@ -159,13 +161,20 @@ def delete(
     where: Where | None = None,
     resolve: bool = False,
     if_version: int | None = None,
+    progress: Progress | None = None,
 ) -> Call[int]:
+    def read(found: Mapping[str, Any]) -> int:
+        deleted = int(found["deleted"])
+        if progress is not None:
+            progress(deleted, deleted)
+        return deleted
+
     if (id is None) == (where is None):
         raise InvalidInput("delete takes either an id or a filter")
     ids = [id] if isinstance(id, str) else list(id or ())
     chosen = {"where": _plain(where)} if id is None else {"ids": [_possible(one) for one in ids]}
     body = {**chosen, "resolve": resolve}
-    return _write("POST", "/v1/documents/delete", body, if_version, lambda found: int(found["deleted"]))
+    return _write("POST", "/v1/documents/delete", body, if_version, read)
 
 
 def answered(content: bytes | str, read: Callable[[Any], T]) -> T:
@@ -230,9 +239,13 @@ def _at(id: str) -> str:
 
 def _possible(id: str) -> str:
     """The id of a document that may exist; the server calls any other invalid, where the index knows none."""
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID or id != _readable(id):
+    if not _is_possible(id):
         raise UnknownDocument(f"no document {id!r:.80} in the index; check the id")
     return id
+
+
+def _is_possible(id: object) -> bool:
+    return isinstance(id, str) and 0 < len(id) <= LONGEST_ID and id == _readable(id)
 
 
 def _with_queries(document: Document, texts: Sequence[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KEY = "INCDSI_KEY"
 PATIENCE = 10.0  # seconds to keep retrying a server that is busy or away
+CONNECT = 10.0  # seconds to reach it at all
 FIRST_PAUSE = 0.1
 FOLDER_ONLY = (
     "adopt",
@@ -48,8 +49,9 @@ def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
     if address.userinfo:
         raise InvalidInput("the address contains a user name or key; pass it as `key` instead")
     chosen = key if key is not None else os.environ.get(KEY)
+    waits = library.Timeout(timeout, connect=min(timeout, CONNECT))
     headers = {"Authorization": f"Bearer {chosen}"} if chosen else {}
-    return {"base_url": str(address).rstrip("/"), "headers": headers, "timeout": library.Timeout(timeout)}
+    return {"base_url": str(address).rstrip("/"), "headers": headers, "timeout": waits}
 
 
 def unreachable(error: httpx2.TransportError, url: str) -> ServerUnavailable:

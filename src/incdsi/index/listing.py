@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -15,14 +16,21 @@ AT_A_TIME = 256
 
 
 def chosen_rows(
-    engine: Engine, where: Where | None, ids: Iterable[str] | None, limit: int | None, after: str | None
+    engine: Engine,
+    where: Where | None,
+    ids: Iterable[str] | None,
+    limit: int | None,
+    after: str | None,
+    missing_ok: bool = False,
 ) -> Rows:
-    """The rows to list; UnknownDocument when an id is not there."""
+    """The rows to list; UnknownDocument when an id is not there, unless `missing_ok`."""
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit must be at least 1, found {limit}")
-    rows = engine.matching(parse({} if where is None else where))
     if ids is not None:
-        rows = rows[np.isin(rows, [engine.row_of(id) for id in _several(ids)])]
+        rows = np.unique(np.array(_rows(engine, _several(ids), missing_ok), dtype=np.int64))
+    if ids is None or where is not None:
+        passing = engine.matching(parse({} if where is None else where))
+        rows = passing if ids is None else np.intersect1d(rows, passing)
     if after is not None:
         rows = rows[rows > engine.row_of(after)]
     return rows[:limit]
@@ -47,6 +55,14 @@ def _there(engine: Engine, rows: Rows) -> list[Document]:
             return []
         half = len(rows) // 2
         return _there(engine, rows[:half]) + _there(engine, rows[half:])
+
+
+def _rows(engine: Engine, ids: list[str], missing_ok: bool) -> list[int]:
+    rows = []
+    for id in ids:
+        with contextlib.suppress(*([UnknownDocument] if missing_ok else [])):
+            rows.append(engine.row_of(id))
+    return rows
 
 
 def _several(ids: Iterable[str]) -> list[str]:

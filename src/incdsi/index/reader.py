@@ -81,12 +81,14 @@ class Reader:
         ids: Iterable[str] | None = None,
         limit: int | None = None,
         after: str | None = None,
+        missing_ok: bool = False,
     ) -> Iterator[Document]:
         """Documents in the order they were added: all, or those that pass a filter or have these ids.
 
-        At most `limit` of them; the next page begins `after` the id of the last. Which they are is settled by the call.
+        At most `limit` of them; the next page begins `after` the id of the last. An unknown id is refused, or left
+        out if `missing_ok`. Which they are is settled by the call.
         """
-        return listing.read(self.engine, listing.chosen_rows(self.engine, where, ids, limit, after))
+        return listing.read(self.engine, listing.chosen_rows(self.engine, where, ids, limit, after, missing_ok))
 
     def with_queries(self) -> Iterator[tuple[Document, list[str]]]:
         """All documents as of one moment, each with what people asked for it then."""

@@ -31,7 +31,9 @@ async def some_documents(request: Request) -> StreamingResponse:
     if service.exports.locked():
         raise Overloaded("too many clients are exporting documents; try again")
     found = await service.reading(
-        lambda: service.index.documents(asked.where, ids=asked.ids, limit=asked.limit, after=asked.after)
+        lambda: service.index.documents(
+            asked.where, ids=asked.ids, limit=asked.limit, after=asked.after, missing_ok=asked.missing_ok
+        )
     )
     lines = (to_json(DocumentOut(**document.to_json()).model_dump()) + b"\n" for document in found)
     return StreamingResponse(exported(service, lines), media_type="application/x-ndjson")

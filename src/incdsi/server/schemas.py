@@ -90,6 +90,7 @@ class ListRequest(Asked):
     ids: list[Id] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     after: Id | None = None
+    missing_ok: bool = False
 
 
 class CountRequest(Asked):
