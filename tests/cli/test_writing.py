@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from incdsi.documents import Document
 from incdsi.solver import Status
+from incdsi.store import Store
+from incdsi.text.generators import Spans
 from tests.cli.conftest import DOCUMENTS, Run, write
 
 
@@ -146,6 +149,41 @@ def test_another_encoder_and_another_folder_are_refused(run: Run, shop: Path, en
     assert "busy is not an empty folder" in run("add", "docs.jsonl", "-i", "busy", "--encoder", encoder, code=1).stderr
     assert "no model in busy" in run("add", "docs.jsonl", "-i", "new", "--encoder", "busy", code=1).stderr
     assert not Path("new").exists()
+
+
+LONG = " ".join(f"The {word} of sentence {word} is deep and long." for word in ("river", "sea", "mountain", "boot"))
+
+
+def written(id: str) -> list[str]:
+    """The queries that were generated for a document."""
+    with Store.open("shop", writer=False) as store:
+        return [query.text for query in store.get(id).queries if query.generated]
+
+
+def test_the_generator_is_named_and_remembered(run: Run, encoder: str) -> None:
+    documents = [write(f"{id}.jsonl", [{"id": id, "text": LONG.replace("The", f"The {id}")}]) for id in "abc"]
+    run("add", documents[0], "--encoder", encoder, "--generator", "spans:2")
+    run("add", documents[1])
+    run("add", documents[2], "--generator", "spans:3")
+    assert [len(written(id)) for id in "abc"] == [2, 2, 3]
+
+
+def test_a_t5_writes_the_queries_and_is_remembered(run: Run, encoder: str, tiny_t5: Path) -> None:
+    first, second = (write(f"{id}.jsonl", [{"id": id, "text": LONG}]) for id in "ab")
+    run("add", first, "--encoder", encoder, "--generator", f"t5:{tiny_t5}")
+    run("add", second)
+    assert written("a")
+    assert not set(written("a")) & set(Spans(limit=15)(Document(id="a", text=LONG)))
+    assert written("b")
+    with Store.open("shop", writer=False) as store:
+        assert store.setting("generator")["model"] == str(tiny_t5)
+
+
+@pytest.mark.parametrize("name", ["spans", "spans:0", "spans:many", "t5:", "gpt:x", ""])
+def test_an_unknown_generator_is_refused_and_makes_no_index(run: Run, encoder: str, name: str) -> None:
+    said = run("add", write("docs.jsonl", DOCUMENTS), "--encoder", encoder, "--generator", name, code=1).stderr
+    assert f"unknown generator {name!r}; write spans:N" in said
+    assert not Path("shop").exists()
 
 
 def test_tuning_is_switched_for_good(run: Run, shop: Path) -> None:

@@ -41,17 +41,26 @@ def open_folder(path: Path) -> Index:
     return Index.open(path)
 
 
-def open_or_create(place: str | Path, encoder: str | None, tuning: bool | None, *, hidden: bool = False) -> SearchIndex:
-    """The index there, made when it is not; `tuning` is kept for good when it is given.
+def open_or_create(
+    place: str | Path,
+    encoder: str | None = None,
+    tuning: bool | None = None,
+    generator: str | None = None,
+    *,
+    hidden: bool = False,
+) -> SearchIndex:
+    """The index there, made when it is not; `tuning` and `generator` are kept for good when they are given.
 
     Says what it waits for, unless `hidden`: the encoder of a new index may have to be fetched.
     """
     if is_address(place):
-        if encoder is not None or tuning is not None:
-            raise InvalidInput("a server has its own encoder and tuning; leave out --encoder and --tuning")
+        if any(one is not None for one in (encoder, tuning, generator)):
+            raise InvalidInput(
+                "a server has its own encoder, tuning and generator; leave out --encoder, --tuning and --generator"
+            )
         return open_index(str(place))
     with waiting("opening the encoder", hidden=hidden):
-        return _opened_or_created(Path(place), encoder, tuning)
+        return _opened_or_created(Path(place), encoder, tuning, generator)
 
 
 def known(index: SearchIndex, ids: Iterable[str]) -> set[str]:
@@ -69,12 +78,14 @@ def _require_answer(url: str) -> None:
         _ = index.version
 
 
-def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None) -> Index:
+def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None, generator: str | None) -> Index:
     from incdsi.index import Index
+    from incdsi.text.generators import named
 
+    writer = None if generator is None else named(generator)
     if not is_there(path):
-        return Index.create(path, encoder, tuning=tuning is not False)
-    index = Index.open(path, encoder)
+        return Index.create(path, encoder, generator=writer, tuning=tuning is not False)
+    index = Index.open(path, encoder, generator=writer)
     if tuning is not None:
         try:
             index.set_tuning(tuning)

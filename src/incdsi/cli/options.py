@@ -73,6 +73,15 @@ EncoderName = Annotated[
     str | None,
     typer.Option("--encoder", metavar="NAME", help="Model folder or name, when the index is made.", show_default=False),
 ]
+GeneratorName = Annotated[
+    str | None,
+    typer.Option(
+        "--generator",
+        metavar="NAME",
+        help="Who writes queries for new documents, from now on: spans:N or t5:MODEL.",
+        show_default=False,
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out what is refused and take the rest.")]
 Tuning = Annotated[
     bool | None,

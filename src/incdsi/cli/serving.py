@@ -87,7 +87,7 @@ def _opened(path: Path, encoder: str | None) -> Index:
     from incdsi.index import Index
 
     if encoder is not None or not is_there(path):
-        open_or_create(path, encoder, None).close()
+        open_or_create(path, encoder).close()
     name = stored_settings(path).model
     return Index.open(path, None if name is None else open_kept(path / name, threads=1))
 

@@ -58,7 +58,7 @@ def sync(
         if not dry_run and plan.any:
             hidden = as_json or quiet
             if opened is None:
-                opened = stack.enter_context(open_or_create(index, encoder, None, hidden=hidden))
+                opened = stack.enter_context(open_or_create(index, encoder, hidden=hidden))
             with progress("syncing", hidden=hidden) as report:
                 plan.carry_out(opened, report)
     if skipped and not as_json:

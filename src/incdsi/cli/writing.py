@@ -14,6 +14,7 @@ from incdsi.cli.options import (
     EncoderName,
     FileFormat,
     Filter,
+    GeneratorName,
     IdField,
     IndexPath,
     IndexPlace,
@@ -49,6 +50,7 @@ def add(
     source: Source,
     index: IndexPlace,
     encoder: EncoderName = None,
+    generator: GeneratorName = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
     tuning: Tuning = None,
@@ -71,13 +73,14 @@ def add(
       incdsi add docs.jsonl --index shop
       incdsi add docs/ --index shop --queries log.jsonl
       incdsi add products.csv --index shop --id-field sku --title-field name --text-field description
+      incdsi add docs.jsonl --index shop --generator t5:models/doc2query
       zcat docs.jsonl.gz | incdsi add - --index shop --batch 1000 --json
     """
     layout = file_layout(id_field, title_field, text_field, format, no_types)
     change = Change(verb=ADD, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(
         read_batches(source, queries, batch, layout),
-        lambda: open_or_create(index, encoder, tuning, hidden=as_json or quiet),
+        lambda: open_or_create(index, encoder, tuning, generator, hidden=as_json or quiet),
     )
     change.show(as_json=as_json, quiet=quiet)
 
@@ -137,7 +140,7 @@ def upsert(
     change = Change(verb=UPSERT, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(
         read_batches(source, queries, layout=layout),
-        lambda: open_or_create(index, encoder, None, hidden=as_json or quiet),
+        lambda: open_or_create(index, encoder, hidden=as_json or quiet),
     )
     change.show(as_json=as_json, quiet=quiet)
 

@@ -4,8 +4,8 @@
 to strings will do.
 """
 
-from incdsi.text.generators.identity import described, restored
+from incdsi.text.generators.identity import described, named, restored
 from incdsi.text.generators.protocol import BatchGenerator, Generator, generate_all
 from incdsi.text.generators.spans import Spans
 
-__all__ = ["BatchGenerator", "Generator", "Spans", "described", "generate_all", "restored"]
+__all__ = ["BatchGenerator", "Generator", "Spans", "described", "generate_all", "named", "restored"]

@@ -1,4 +1,4 @@
-"""A generator's identity as plain values, and the generator restored from them."""
+"""A generator's identity as plain values or as a user types it, and the generator made from them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from typing import Any
 from incdsi.errors import InvalidInput
 from incdsi.text.generators.protocol import Generator
 from incdsi.text.generators.spans import Spans
+
+
+def named(text: str) -> Generator:
+    """The generator that users call `spans:N`, or `t5:MODEL` (a folder or a name); InvalidInput for anything else."""
+    kind, _, of = text.partition(":")
+    if kind == "t5" and of:
+        from incdsi.text.generators.seq2seq import Seq2Seq  # here: it imports torch
+
+        return Seq2Seq(of)
+    if kind == "spans" and of.isascii() and of.isdigit() and int(of) > 0:
+        return Spans(limit=int(of))
+    raise InvalidInput(
+        f"unknown generator {text!r}; write spans:N for at most N sentences a document, "
+        "or t5:MODEL with the folder or name of a T5"
+    )
 
 
 def described(generator: Generator) -> dict[str, Any]:
