@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures clean
+.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -17,7 +17,7 @@ install: $(READY)  ## make .venv and install everything from constraints.txt
 # torch is pinned by constraints.txt and named here so that pip resolves it first.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch --editable '.[train,server,eval,paper,dev]'
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch --editable '.[train,server,eval,paper,docs,dev]'
 	@touch $@
 
 # What searching, adding and serving need: no torch.
@@ -94,6 +94,10 @@ $(VENV)/.peers: $(READY)
 
 pictures: $(READY) browser  ## the page's pictures in docs/pictures
 	$(BIN)/python -m tests.server.browser.pictures
+
+docs: $(READY)  ## the documentation site in build/site, its links checked, and everything it shows run
+	$(BIN)/zensical build --clean --strict --config-file mkdocs.yml
+	$(BIN)/pytest tests/test_docs.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) $(LIGHT) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

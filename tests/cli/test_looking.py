@@ -105,6 +105,11 @@ def test_text_cannot_steer_the_terminal(run: Run, encoder: str) -> None:
         assert "[bold]red[/bold]" in said
 
 
+def test_get_shows_a_list_as_its_values(run: Run, shop: Path) -> None:
+    run("add", write("more.jsonl", [{"id": "socks", "text": "warm socks", "tags": ["red", "new"]}]))
+    assert "tags   red, new" in [line.strip() for line in run("get", "socks").stdout.splitlines()]
+
+
 def test_get_round_trips_through_update(run: Run, shop: Path) -> None:
     before = run("get", "boots", "--json").stdout
     run("update", "-", stdin=before)

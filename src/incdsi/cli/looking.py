@@ -102,8 +102,13 @@ def get(
     else:
         fields = [("id", document.id), ("title", document.title), *document.metadata.items()]
         questions = [("taught" if isinstance(text, Taught) else "asked", text) for text in asked]
-        show(table(("", ""), [(name, str(value)) for name, value in [*fields, *questions]]))
+        show(table(("", ""), [(name, _value(value)) for name, value in [*fields, *questions]]))
         show("", document.text)
+
+
+def _value(value: object) -> str:
+    """Metadata as people write it: a list as its values."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @app.command()

@@ -63,7 +63,7 @@ def add(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add documents; the index is made if it is not there.
+    """Add documents; the index is created if missing.
 
     The source is checked first: one bad line, or one id that is there already, and nothing is added,
     unless --skip-bad takes the rest. After Ctrl-C the same command with --skip-bad goes on.
