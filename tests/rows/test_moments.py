@@ -59,7 +59,7 @@ def test_what_went_leaves_no_trace_in_the_spread_of_what_is_left(seed, n, left):
     rows.append_many(list(vectors[order]), [np.empty((0, 24))] * (n + left))
     for slot in rng.permutation(np.flatnonzero(order < n)):
         rows.remove_many([int(slot)])
-    scores, spread = rows.scores_and_spread(rng.standard_normal(24).astype(np.float32))
+    ((scores, spread),) = rows.scores_and_spreads(rng.standard_normal((1, 24)).astype(np.float32))
     assert spread.count == left
     assert spread.deviation == 0
     assert spread.standardised(scores.exact(np.flatnonzero(scores.alive))).tolist() == [0] * left
@@ -95,5 +95,5 @@ def test_what_was_saved_is_used_and_what_does_not_fit_is_computed_anew():
     for wrong in ({}, {"moments.count": np.array([7])}, {"moments.squares": np.zeros((2, 2))}):
         opened = LocalRows(6)
         opened.fill_saved({**saved, "vectors": kept, **wrong}, preserve=False)
-        _, spread = opened.scores_and_spread(query)
+        ((_, spread),) = opened.scores_and_spreads(query[None])
         assert (spread.mean, spread.deviation) == pytest.approx(direct(kept, query))

@@ -50,7 +50,7 @@ def test_after_any_changes_a_document_scores_as_its_nearest_text(changes, seed) 
             known = dict(enumerate(known[slot] for slot in sorted(known)))
     query = drawn(rng, 1)[0]
     alive = np.isin(np.arange(slots), list(known))
-    scores, spread = texts.scores_and_spread(query, alive, texts.moment)
+    ((scores, spread),) = texts.scores_and_spreads(query[None], alive, texts.moment)
     order = sorted(known)
     nearest = [exact(known[slot], query).max() for slot in order]
     assert scores.exact(np.array(order, dtype=np.intp)).tolist() == nearest

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 PACKAGES = ("numpy", "onnxruntime", "tokenizers", "apsw", "torch", "sentence-transformers")
 
 
+TOGETHER = 64  # queries of a file that are answered together
+
+
 class Format(StrEnum):
     """What `export` writes."""
 
@@ -68,16 +75,17 @@ def search(
     """
     chosen = parse_filter(where)
     with open_index(index) as opened:
-        for text in _queries(query):
+        for texts in _queries(query):
             begin = time.perf_counter()
-            hits = opened.search(text, k, chosen, mode, least=least)
-            spent = 1000 * (time.perf_counter() - begin)
-            if as_json:
-                hit_list = [hit_json(hit) for hit in hits]
-                emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
-            else:
-                show(*([f"\n{text}"] if query == "-" else []))
-                show(hits_table(text, hits) if hits else _nothing(opened, mode, least, filtered=chosen is not None))
+            found = opened.search_many(texts, k, chosen, mode, least=least)
+            spent = 1000 * (time.perf_counter() - begin) / len(texts)
+            for text, hits in zip(texts, found, strict=True):
+                if as_json:
+                    hit_list = [hit_json(hit) for hit in hits]
+                    emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
+                else:
+                    show(*([f"\n{text}"] if query == "-" else []))
+                    show(hits_table(text, hits) if hits else _nothing(opened, mode, least, filtered=chosen is not None))
 
 
 @app.command()
@@ -241,8 +249,16 @@ def _nothing(index: SearchIndex, mode: Mode, least: float | None, *, filtered: b
     return "no document shares a word with the query"
 
 
-def _queries(given: str) -> Iterable[str]:
-    return stdin_lines() if given == "-" else (given,)
+def _queries(given: str) -> Iterator[list[str]]:
+    """The query, or those on stdin: many at once from a file, and from whoever may wait for an answer one by one."""
+    if given != "-":
+        yield [given]
+        return
+    lines, size = stdin_lines(), 1
+    with contextlib.suppress(OSError):  # no file at all
+        size = TOGETHER if stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode) else 1
+    while texts := list(islice(lines, size)):
+        yield texts
 
 
 def _documents(index: SearchIndex, report: Progress) -> Iterator[str]:
@@ -254,10 +270,12 @@ def _documents(index: SearchIndex, report: Progress) -> Iterator[str]:
 
 def _run(index: SearchIndex, source: str, k: int, mode: Mode, report: Progress) -> Iterator[str]:
     asked = list(_topics(source))
-    for done, (name, text) in enumerate(asked, start=1):
-        for hit in index.search(text, k, None, mode):
-            yield run_line(name, hit.document_id, hit.rank, hit.score)
-        report(done, len(asked))
+    for start in range(0, len(asked), TOGETHER):
+        some = asked[start : start + TOGETHER]
+        found = index.search_many([text for _, text in some], k, None, mode)
+        for (name, _), hits in zip(some, found, strict=True):
+            yield from (run_line(name, hit.document_id, hit.rank, hit.score) for hit in hits)
+        report(start + len(some), len(asked))
 
 
 def _topics(source: str) -> Iterator[tuple[str, str]]:

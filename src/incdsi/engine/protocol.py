@@ -106,6 +106,14 @@ class View(Protocol):
         """
         ...
 
+    def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+        """`learned` of each query (b, h), one after another: what they share is done once."""
+        ...
+
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+        """`nearest` of each query (b, h), one after another: what they share is done once."""
+        ...
+
     def lexical(self, text: str, where: Filter | None = None) -> Worded:
         """BM25 over texts and what people asked."""
         ...

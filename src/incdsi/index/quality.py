@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.confidence import LEAST, Confidence
-from incdsi.engine.protocol import View
+from incdsi.engine.protocol import Spreading, View, Worded
 from incdsi.engine.settings import Fusion
 from incdsi.info import Quality
 from incdsi.preserve import product_error
@@ -18,6 +18,7 @@ from incdsi.records import Record
 from incdsi.rows.products import exact
 from incdsi.search import FIRST, evidence, fused, rank_within
 
+Parts = tuple[Spreading, Spreading, Worded]
 MOST_PROBES = 2000
 WORST = 10  # the last rank that counts
 LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE = Fusion(0.0, 0.0), Fusion(0.0, 1.0), Fusion(1.0, 0.0)
@@ -47,18 +48,29 @@ def probes(records: Iterable[Record], count: int) -> Iterator[Probe]:
 
 def learned_ranks(view: View, asked: Sequence[Probe]) -> NDArray[np.intp]:
     """The rank of each probe's document by the learned score, as far as it counts."""
-    return np.array([rank_within(view.learned(p.embedding), p.row, WORST) for p in asked], dtype=np.intp)
+    found = zip(view.learned_many(_embeddings(asked)), asked, strict=True) if asked else ()
+    return np.array([rank_within(learned, probe.row, WORST) for learned, probe in found], dtype=np.intp)
 
 
 def ranks_by_fusion(view: View, asked: Sequence[Probe], fusions: Sequence[Fusion]) -> NDArray[np.intp]:
     """The rank of each probe's document at each fusion, (fusions, probes), as far as ranks count."""
-    ranks = [_ranks(view, probe, fusions) for probe in asked]
+    ranks = [_ranks(parts, probe, fusions) for parts, probe in zip(_parts(view, asked), asked, strict=True)]
     return np.array(ranks, dtype=np.intp).reshape(len(asked), len(fusions)).T
 
 
-def _ranks(view: View, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.intp]:
+def _embeddings(asked: Sequence[Probe]) -> NDArray[np.float32]:
+    return np.stack([probe.embedding for probe in asked])
+
+
+def _parts(view: View, asked: Sequence[Probe]) -> Iterator[Parts]:
+    """The three scores of each probe."""
+    if asked:
+        learned, nearest = (score(_embeddings(asked)) for score in (view.learned_many, view.nearest_many))
+        yield from zip(learned, nearest, (view.lexical(probe.text) for probe in asked), strict=True)
+
+
+def _ranks(parts: Parts, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.intp]:
     """By the best of each part, which are looked up once; where they cannot tell, by a search at that fusion."""
-    parts = view.learned(probe.embedding), view.nearest(probe.embedding), view.lexical(probe.text)
     lists = [part.top(FIRST) for part in parts]
     rows = np.unique(np.concatenate([*(found.rows for found in lists), [probe.row]]))
     values = np.stack([part.unit.standardised(part.score(rows)) for part in parts])
@@ -79,8 +91,8 @@ def fitted_confidence(view: View, asked: Sequence[Probe], fusion: Fusion) -> Con
     """How far hits of such a search can be trusted, by the best hits of the probes; None where they cannot tell."""
     seen: list[NDArray[np.float64]] = []
     right: list[NDArray[np.bool_]] = []
-    for probe in asked:
-        whole = fused(view.learned(probe.embedding), view.nearest(probe.embedding), view.lexical(probe.text), fusion)
+    for parts, probe in zip(_parts(view, asked), asked, strict=True):
+        whole = fused(*parts, fusion)
         found = whole.top(HITS)
         seen.append(evidence(whole, found.rows, found.scores))
         right.append(found.rows == probe.row)

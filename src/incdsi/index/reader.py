@@ -17,7 +17,7 @@ from incdsi.index.info import info_of
 from incdsi.index.session import Session
 from incdsi.index.tuning import last_tuning
 from incdsi.info import Info, Tuning
-from incdsi.progress import Stopwatch
+from incdsi.progress import Progress, Stopwatch
 
 
 class Reader:
@@ -114,7 +114,8 @@ class Reader:
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
-        return self._session.current().search(text, k, where, mode, least, watch or Stopwatch(), most_bytes)
+        watch = watch or Stopwatch()
+        return next(self._session.current().search([text], k, where, mode, least, watch, most_bytes))
 
     def search_many(
         self,
@@ -124,9 +125,20 @@ class Reader:
         mode: str = "fused",
         *,
         least: float | None = None,
+        progress: Progress | None = None,
+        watch: Stopwatch | None = None,
+        most_bytes: int | None = None,
     ) -> list[list[Hit]]:
-        """The k best documents for each text."""
-        return [self.search(text, k, where, mode, least=least) for text in texts]
+        """The k best documents for each text: those that `search` finds, to the last bit, and sooner.
+
+        All are of one moment. TooLarge when all documents found together have more than `most_bytes`.
+        """
+        found: list[list[Hit]] = []
+        for hits in self._session.current().search(texts, k, where, mode, least, watch or Stopwatch(), most_bytes):
+            found.append(hits)
+            if progress is not None:
+                progress(len(found), len(texts))
+        return found
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from incdsi.documents import Document, Hit
-from incdsi.engine.protocol import Doubles, Engine, Rows, Scored, View
+from incdsi.engine.protocol import Doubles, Engine, Rows, Scored, View, Worded
 from incdsi.engine.settings import Settings
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.filters import Filter, Where, parse
 from incdsi.index.draft import require_query
 from incdsi.progress import Stopwatch
 from incdsi.search import Fused, Mode, check_k, check_mode, evidence, fused
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, encode_each
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,24 +41,40 @@ class Snapshot:
 
     def search(
         self,
-        text: str,
+        texts: Sequence[str],
         k: int,
         where: Where | None,
         mode: str,
         least: float | None,
         watch: Stopwatch,
         most_bytes: int | None,
-    ) -> list[Hit]:
-        """The k best documents for a text that are right with the `least` confidence asked for.
+    ) -> Iterator[list[Hit]]:
+        """The k best documents for each text that are right with the `least` confidence asked for.
 
-        TooLarge when they have more than `most_bytes`.
+        One after another, each as if it came alone. TooLarge when all of them together have more than `most_bytes`.
         """
-        require_query(text)
+        for text in texts:
+            require_query(text)
         check_k(k)
         if least is not None:
             self._require_confidence(least, mode)
-        readable = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no reason to find nothing
-        ranking = self._ranking(readable, None if where is None else parse(where), check_mode(mode), watch)
+        # Half a surrogate pair is no reason to find nothing.
+        readable = [text.encode("utf-8", "replace").decode() for text in texts]
+        rankings = self._rankings(readable, None if where is None else parse(where), check_mode(mode), watch)
+        return self._found(rankings, k, least, watch, most_bytes)
+
+    def _found(
+        self, rankings: Iterable[_Ranking], k: int, least: float | None, watch: Stopwatch, most_bytes: int | None
+    ) -> Iterator[list[Hit]]:
+        for ranking in rankings:
+            hits = self._hits(ranking, k, least, watch, most_bytes)
+            if most_bytes is not None:
+                most_bytes -= sum(len(hit.document.text.encode("utf-8", "replace")) for hit in hits)
+            yield hits
+
+    def _hits(
+        self, ranking: _Ranking, k: int, least: float | None, watch: Stopwatch, most_bytes: int | None
+    ) -> list[Hit]:
         rows, scores, documents = self._best(ranking, k, watch, most_bytes)
         parts = {name: contribution(rows) for name, contribution in ranking.parts.items()}
         if self.settings.confidence is not None and isinstance(ranking.scored, Fused):
@@ -98,26 +117,40 @@ class Snapshot:
                 return found.rows[there], found.scores[there], [one for one in documents if one is not None][:k]
             gone = len(documents) - len(there)
 
-    def _ranking(self, text: str, where: Filter | None, mode: Mode, watch: Stopwatch) -> _Ranking:
+    def _rankings(self, texts: Sequence[str], where: Filter | None, mode: Mode, watch: Stopwatch) -> Iterator[_Ranking]:
         """By words alone, documents that share none with the text are not found."""
         fusion = self.settings.fusion
         if mode == "lexical" or (mode == "fused" and fusion.lexical_weight >= 1.0):
-            with watch.step("lexical"):
-                lexical = self.view.lexical(text, where)
-            if mode == "lexical":
-                return _Ranking(lexical, {"lexical": lexical.score})
-            return _by_parts(fused(lexical, lexical, lexical, fusion))  # the other parts have no say
+            for lexical in self._lexical(texts, where, watch):
+                if mode == "lexical":
+                    yield _Ranking(lexical, {"lexical": lexical.score})
+                else:
+                    yield _by_parts(fused(lexical, lexical, lexical, fusion))  # the other parts have no say
+            return
         with watch.step("encode"):
-            embedding = self.encoder.encode([text])[0]
-        with watch.step("learned"):
-            learned = self.view.learned(embedding, where)
+            embeddings = encode_each(self.encoder, texts)
+        scored = _stepped(self.view.learned_many(embeddings, where), watch, "learned")
         if mode == "learned":
-            return _Ranking(learned, {"learned": learned.score})
-        with watch.step("nearest"):
-            nearest = self.view.nearest(embedding, where)
-        with watch.step("lexical"):
-            lexical = self.view.lexical(text, where)
-        return _by_parts(fused(learned, nearest, lexical, fusion))
+            for learned in scored:
+                yield _Ranking(learned, {"learned": learned.score})
+            return
+        texts_scored = _stepped(self.view.nearest_many(embeddings, where), watch, "nearest")
+        for learned, nearest, lexical in zip(scored, texts_scored, self._lexical(texts, where, watch), strict=True):
+            yield _by_parts(fused(learned, nearest, lexical, fusion))
+
+    def _lexical(self, texts: Sequence[str], where: Filter | None, watch: Stopwatch) -> Iterator[Worded]:
+        return _stepped((self.view.lexical(text, where) for text in texts), watch, "lexical")
+
+
+def _stepped(found: Iterator[T], watch: Stopwatch, step: str) -> Iterator[T]:
+    """The same, telling the watch how long each takes."""
+    nothing = object()
+    while True:
+        with watch.step(step):
+            one = next(found, nothing)
+        if one is nothing:
+            return
+        yield one  # type: ignore[misc]
 
 
 def _by_parts(whole: Fused) -> _Ranking:

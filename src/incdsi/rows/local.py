@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import BLOCK_ROWS, Table
+
+MANY = 128  # queries that share a pass over all rows
+ROOM = 1 << 24  # products that they may have: 64 MB
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,17 +44,25 @@ class _Likely(NamedTuple):
         return cls(nobody, nobody, np.empty(0), at_least)
 
 
-class _Exact:
-    """Exact scores of a vector with the slots asked for; those asked for again are remembered."""
+class Screened(NamedTuple):
+    """One query's screened products (slots,) with the vectors of a moment, and the doubt about them."""
 
-    def __init__(self, table: Table, vector: Floats, count: int) -> None:
-        self._table = table
-        self._vector = vector
+    query: Floats
+    products: Floats
+    doubt: Callable[[Doubles, Doubles], Doubles]  # by errors and lengths of rows
+
+
+class Exact:
+    """Scores of the slots asked for, by `compute`; those asked for again are remembered."""
+
+    def __init__(self, compute: Callable[[Slots], Doubles], count: int) -> None:
+        self._compute = compute
         self._known = np.full(count, np.nan)
 
     def __call__(self, slots: Slots) -> Doubles:
         new = slots[np.isnan(self._known[slots])]
-        self._known[new] = exact(self._table.gather(new), self._vector)
+        if len(new):
+            self._known[new] = self._compute(new)
         return np.asarray(self._known[slots])
 
 
@@ -84,14 +96,49 @@ class LocalRows:
         """Which slots hold a document, (slots,)."""
         return self.moment.alive
 
+    @property
+    def errors(self) -> Doubles:
+        """How far the vector of each slot may be from what the screen makes of it."""
+        return self._vectors.errors
+
+    @property
+    def lengths(self) -> Doubles:
+        """The length of each slot's vector."""
+        return self._vectors.lengths
+
     def scores(self, query: ArrayLike) -> Scores:
         """The query's score with every slot."""
-        return self._scores(self._checked("query", query, 1), self.moment)
+        now = self.moment
+        return self._scores(next(self.screened(self._checked("query", query, 1)[None], now)), now)
 
-    def scores_and_spread(self, query: ArrayLike, moment: Moment | None = None) -> tuple[Scores, Spread]:
-        """The same as of that moment, or of now, with mean and spread of the scores of all documents."""
-        vector, then = self._checked("query", query, 1), moment or self.moment
-        return self._scores(vector, then), then.moments.spread(vector)
+    def scores_and_spreads(self, queries: ArrayLike, moment: Moment | None = None) -> Iterator[tuple[Scores, Spread]]:
+        """For each query (b, h), its scores as of that moment, or of now, and their mean and spread."""
+        then = moment or self.moment
+        for one in self.screened(queries, then):
+            yield self._scores(one, then), then.moments.spread(one.query)
+
+    def screened(self, queries: ArrayLike, moment: Moment) -> Iterator[Screened]:
+        """What a pass over all rows tells of each query (b, h): one pass for as many as leave memory for others."""
+        checked, count = self._checked("queries", queries, 2), len(moment.alive)
+        size = max(1, min(MANY, ROOM // max(count, 1)))
+        for start in range(0, len(checked), size):
+            some = checked[start : start + size]
+            products, asked = self._vectors.products(some, count)
+            for column, query in enumerate(some):
+                doubt = functools.partial(asked.doubt, columns=column)
+                yield Screened(query, products[column], doubt)
+
+    def _scores(self, one: Screened, moment: Moment) -> Scores:
+        count = len(moment.alive)
+        return Scores(
+            alive=moment.alive,
+            screened=one.products.astype(np.float64),
+            doubt=one.doubt(self.errors[:count], self.lengths[:count]),
+            exact=Exact(functools.partial(self._exact, one.query), count),
+        )
+
+    def _exact(self, query: Floats, slots: Slots) -> Doubles:
+        return exact(self._vectors.gather(slots), query)
 
     def vectors(self, slots: Slots) -> Floats:
         """The document vectors in these slots, (m, h)."""
@@ -201,19 +248,6 @@ class LocalRows:
         for part in np.array_split(slots, len(slots) // BLOCK_ROWS + 1):
             moments = moments.added(self._vectors.gather(part))
         return moments
-
-    def _scores(self, vector: Floats, moment: Moment) -> Scores:
-        count = len(moment.alive)
-        parts = self._vectors.scan(vector[None], count, lambda _, products, asked: (products[:, 0], asked))
-        if not parts:
-            return Scores(moment.alive, np.empty(0), np.empty(0), lambda _: np.empty(0))
-        asked = parts[0][1]
-        return Scores(
-            alive=moment.alive,
-            screened=np.concatenate([products for products, _ in parts], dtype=np.float64),
-            doubt=asked.doubt(self._vectors.errors[:count], self._vectors.lengths[:count], 0),
-            exact=_Exact(self._vectors, vector, count),
-        )
 
     def _best(self, queries: Floats, askers: Slots, dead: NDArray[np.bool_], scores: Doubles, slots: Slots) -> None:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""

@@ -188,6 +188,16 @@ class Table:
         shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
         return list(itertools.chain.from_iterable(_cores().map(some, shares)))
 
+    def products(self, vectors: Floats, count: int) -> tuple[Floats, Asked]:
+        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
+        found = np.empty((len(vectors), count), dtype=np.float32)
+
+        def keep(start: int, products: Floats, _: Asked) -> None:
+            found[:, start : start + len(products)] = products.T
+
+        self.scan(vectors, count, keep)
+        return found, self.screen.asked(vectors)
+
 
 @functools.cache
 def _cores() -> ThreadPoolExecutor:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.local import LocalRows, Moment
-from incdsi.rows.products import Doubles, Floats
+from incdsi.rows.local import Exact, LocalRows, Moment
+from incdsi.rows.products import Doubles, Floats, exact
 from incdsi.rows.scores import Mask, Scores, Slots, Spread
 from incdsi.rows.table import Growing
 
@@ -25,6 +26,7 @@ class OwnTexts:
     def __init__(self, dimension: int) -> None:
         self._rows = LocalRows(dimension)
         self._ends = Growing(np.int64)  # where the rows of each slot end
+        self._errors, self._lengths = Growing(np.float64), Growing(np.float64)  # the largest of each slot's rows
 
     @property
     def moment(self) -> Moment:
@@ -36,26 +38,25 @@ class OwnTexts:
         gone = self._places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
         rows, sizes = np.concatenate(texts), [len(some) for some in texts]
         nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
-        first = len(self._rows.alive)
         self._rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
-        self._ends.append(first + np.cumsum(sizes))
+        self._sized(np.array(sizes, dtype=np.int64))
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take the rows of these slots out."""
         self._rows.remove_many(self._places(np.array(slots, dtype=np.intp))[0].tolist())
 
-    def scores_and_spread(self, query: Floats, alive: Mask, moment: Moment) -> tuple[Scores, Spread]:
-        """The score of each slot's nearest row with a query (h,); mean and spread are those of all rows."""
-        rows, spread = self._rows.scores_and_spread(query, moment)
-        ends: Sizes = self._ends.values[: len(alive)]
-        starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
-        nearest = Scores(
-            alive=alive,
-            screened=np.maximum.reduceat(rows.screened, starts) if len(ends) else np.empty(0),
-            doubt=np.maximum.reduceat(rows.doubt, starts) if len(ends) else np.empty(0),
-            exact=lambda slots: self._nearest(slots, rows),
-        )
-        return nearest, spread
+    def scores_and_spreads(self, queries: Floats, alive: Mask, moment: Moment) -> Iterator[tuple[Scores, Spread]]:
+        """For each query (b, h), the score of each slot's nearest row; mean and spread are those of all rows."""
+        count = len(alive)
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values[:count]])[:-1]
+        for one in self._rows.screened(queries, moment):
+            nearest = Scores(
+                alive=alive,
+                screened=np.maximum.reduceat(one.products, starts).astype(np.float64) if count else np.empty(0),
+                doubt=one.doubt(self._errors.values[:count], self._lengths.values[:count]),
+                exact=Exact(functools.partial(self._nearest, one.query), count),
+            )
+            yield nearest, moment.moments.spread(one.query)
 
     def saved(self, slots: Slots) -> dict[str, Any]:
         """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i."""
@@ -66,11 +67,19 @@ class OwnTexts:
     def fill_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was `saved`, into an empty one."""
         self._rows.fill_saved(arrays, preserve=False)
-        self._ends.append(np.cumsum(arrays["sizes"]))
+        self._sized(np.asarray(arrays["sizes"], dtype=np.int64))
 
-    def _nearest(self, slots: Slots, rows: Scores) -> Doubles:
+    def _nearest(self, query: Floats, slots: Slots) -> Doubles:
         places, sizes = self._places(slots)
-        return np.maximum.reduceat(rows.exact(places), np.cumsum(sizes) - sizes) if len(slots) else np.empty(0)
+        return np.maximum.reduceat(exact(self._rows.vectors(places), query), np.cumsum(sizes) - sizes)
+
+    def _sized(self, sizes: Sizes) -> None:
+        """Rows were appended, so many for each of the next slots: the doubt about a slot is that of its worst row."""
+        first = len(self._rows.alive) - int(sizes.sum())
+        starts = np.cumsum(sizes) - sizes
+        self._errors.append(np.maximum.reduceat(self._rows.errors[first:], starts) if len(sizes) else np.empty(0))
+        self._lengths.append(np.maximum.reduceat(self._rows.lengths[first:], starts) if len(sizes) else np.empty(0))
+        self._ends.append(first + np.cumsum(sizes))
 
     def _places(self, slots: Slots) -> tuple[Slots, Sizes]:
         """Where the rows of these slots are, slot by slot, and how many each has."""

@@ -74,12 +74,13 @@ def _check(asked: SearchRequest, service: Service) -> None:
 def _found(service: Service, asked: SearchRequest) -> Reply:
     begin, version, room = time.perf_counter(), service.index.version, Room(service.settings.answer_bytes)
     if asked.query is not None:
-        hits = [_hit_out(hit) for hit in service.search(asked.query, asked, room)]
+        hits = [_hit_out(hit) for hit in service.search([asked.query], asked, room)[0]]
         one = Found(query=asked.query, hits=hits, seconds=time.perf_counter() - begin, version=version)
         return reply(one, version)
+    texts = list(asked.queries or ())
     results = [
-        FoundOne(query=text, hits=[_hit_out(hit) for hit in service.search(text, asked, room)])
-        for text in asked.queries or ()
+        FoundOne(query=text, hits=[_hit_out(hit) for hit in hits])
+        for text, hits in zip(texts, service.search(texts, asked, room), strict=True)
     ]
     return reply(FoundMany(results=results, seconds=time.perf_counter() - begin, version=version), version)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from incdsi.errors import InvalidFile, ModelNotFound
-from incdsi.text.encoders import cache, fetch, load_encoder
+from incdsi.text.encoders import cache, convert, fetch, load_encoder
 from incdsi.text.encoders.manifest import file_sha256
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
@@ -228,3 +228,21 @@ def test_the_real_default_model_agrees_with_sentence_transformers(models: Path) 
     texts = ["who won the 1966 world cup", "Boots that survive a river. " * 100, "", "日本語 🥾"]
     own = SentenceTransformer(str(fetch.installed_model()), device="cpu").encode(texts, show_progress_bar=False)
     assert (encoder.encode(texts) * own).sum(axis=1).min() >= 0.9999
+
+
+def test_a_graph_of_an_older_version_is_written_anew_where_the_package_is_installed(
+    models: Path, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(convert, "tells_states", lambda model: False)
+        old = load_encoder()
+    assert isinstance(old, OnnxEncoder)
+    assert not old.has_states
+    with monkeypatch.context() as without:
+        without.setattr(fetch, "installed_model", lambda: None)
+        assert load_encoder().folder == old.folder  # it still serves
+    new = load_encoder()
+    assert isinstance(new, OnnxEncoder)
+    assert new.has_states
+    assert (new.fingerprint, new.folder) == (old.fingerprint, old.folder)
+    assert np.array_equal(new.encode(["a river", "sea"]), old.encode(["a river", "sea"]))

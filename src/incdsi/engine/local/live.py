@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -80,6 +80,12 @@ class Live:
 
     def nearest(self, query: Floats, where: Filter | None = None) -> Products:
         return self.view().nearest(query, where)
+
+    def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
+        return self.view().learned_many(queries, where)
+
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
+        return self.view().nearest_many(queries, where)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         return self.view().lexical(text, where)

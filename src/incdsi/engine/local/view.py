@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,14 +39,22 @@ class LocalView:
         return row in self._live
 
     def learned(self, query: Floats, where: Filter | None = None) -> Products:
-        self._scored = True
-        scores, spread = self._live.vectors.scores_and_spread(query, self._moment)
-        return Products(self, scores, spread, self._allowed(where))
+        return next(self.learned_many(query[None], where))
 
     def nearest(self, query: Floats, where: Filter | None = None) -> Products:
+        return next(self.nearest_many(query[None], where))
+
+    def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
         self._scored = True
-        scores, spread = self._live.texts.scores_and_spread(query, self.alive, self._texts)
-        return Products(self, scores, spread, self._allowed(where))
+        return self._products(self._live.vectors.scores_and_spreads(queries, self._moment), where)
+
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
+        self._scored = True
+        return self._products(self._live.texts.scores_and_spreads(queries, self.alive, self._texts), where)
+
+    def _products(self, found: Iterator[tuple[Scores, Spread]], where: Filter | None) -> Iterator[Products]:
+        allowed = self._allowed(where)
+        return (Products(self, scores, spread, allowed) for scores, spread in found)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:

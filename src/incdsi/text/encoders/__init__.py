@@ -5,6 +5,6 @@
 """
 
 from incdsi.text.encoders.locate import as_encoder, load_encoder
-from incdsi.text.encoders.protocol import Encoder, for_documents
+from incdsi.text.encoders.protocol import Encoder, encode_each, for_documents
 
-__all__ = ["Encoder", "as_encoder", "for_documents", "load_encoder"]
+__all__ = ["Encoder", "as_encoder", "encode_each", "for_documents", "load_encoder"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from incdsi.durable import appearing_file, appearing_folder
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnsupportedFormat
-from incdsi.text.encoders.convert import write_onnx
+from incdsi.text.encoders.convert import tells_states, write_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import SentenceModel, read_sentence_model
 
@@ -38,7 +38,9 @@ def convert(folder: Path, *, link: bool, name: str | None = None) -> OnnxEncoder
     """
     model = read_sentence_model(folder)
     fingerprint = model.fingerprint
-    found = _kept(fingerprint) or _made(model, fingerprint, link)
+    found = _kept(fingerprint)
+    if found is None or (tells_states(model) and not found.has_states):  # an older version's graph
+        found = _made(model, fingerprint, link)
     if name is not None:
         with contextlib.suppress(OSError), appearing_file(_pointer(name)) as file:
             file.write(fingerprint.encode())
@@ -48,7 +50,7 @@ def convert(folder: Path, *, link: bool, name: str | None = None) -> OnnxEncoder
 def _made(model: SentenceModel, fingerprint: str, link: bool) -> OnnxEncoder:
     folder = cache_folder() / fingerprint
     try:
-        with appearing_folder(folder, replace=folder.exists()) as made:  # what is there is damaged
+        with appearing_folder(folder, replace=folder.exists()) as made:  # what is there is damaged or old
             write_onnx(model, fingerprint, made, link=link)
             made.chmod(0o755)
     except (OSError, InvalidInput) as error:

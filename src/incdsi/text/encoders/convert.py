@@ -9,11 +9,25 @@ from incdsi.durable import link_or_copy
 from incdsi.text.encoders.bert import Bert
 from incdsi.text.encoders.graph import Graph
 from incdsi.text.encoders.heads import embedding
-from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, WEIGHTS, Manifest, file_sha256, write_manifest
+from incdsi.text.encoders.manifest import (
+    GRAPH,
+    PLAIN,
+    STATES,
+    TOKENIZER,
+    WEIGHTS,
+    Manifest,
+    file_sha256,
+    write_manifest,
+)
 from incdsi.text.encoders.modernbert import ModernBert
 from incdsi.text.encoders.sentence_model import SentenceModel
 
 INPUTS = ("input_ids", "attention_mask")
+
+
+def tells_states(model: SentenceModel) -> bool:
+    """Whether its graph gives token states as well: they are all that an embedding is made of."""
+    return model.pooling == "mean" and all(module.kind in PLAIN for module in model.modules)
 
 
 def write_onnx(model: SentenceModel, fingerprint: str, folder: Path, *, link: bool) -> None:
@@ -25,7 +39,10 @@ def write_onnx(model: SentenceModel, fingerprint: str, folder: Path, *, link: bo
     kind = ModernBert if model.config["model_type"] == "modernbert" else Bert
     vectors = kind(graph, model.config, model.tensors, model.width).token_vectors(*INPUTS)
     output, dimension = embedding(graph, model, vectors, INPUTS[1])
-    (folder / GRAPH).write_bytes(graph.serialised(INPUTS, output, dimension))
+    outputs: dict[str, tuple[str | int, ...]] = {output: ("batch", dimension)}
+    if tells_states(model):
+        outputs[graph.named(STATES, vectors)] = ("batch", "length", dimension)
+    (folder / GRAPH).write_bytes(graph.serialised(INPUTS, outputs))
     (folder / TOKENIZER).write_text(model.tokenizer, encoding="utf-8")
     (link_or_copy if link else shutil.copyfile)(model.weights, folder / WEIGHTS)
     manifest = Manifest(

@@ -16,7 +16,7 @@ import numpy as np
 
 from incdsi.durable import appearing_folder
 from incdsi.errors import InvalidInput, MissingExtra
-from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, Manifest, file_sha256, write_manifest
+from incdsi.text.encoders.manifest import GRAPH, PLAIN, STATES, TOKENIZER, Manifest, file_sha256, write_manifest
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder, tokenizer_json
 
@@ -103,19 +103,20 @@ def _write(encoder: TorchEncoder, folder: Path, quantise: bool) -> None:
 
 
 class _Graph(torch.nn.Module):
-    """All modules of the model as one function of tensors: (b, length) each -> (b, h)."""
+    """All modules of the model as one function of tensors: (b, length) each -> (b, h), and token states if asked."""
 
-    def __init__(self, model: torch.nn.Module, inputs: tuple[str, ...]) -> None:
+    def __init__(self, model: torch.nn.Module, inputs: tuple[str, ...], states: bool) -> None:
         super().__init__()
         self.model = model
         self.inputs = inputs
+        self.states = states
 
-    def forward(self, *tensors: torch.Tensor) -> torch.Tensor:
+    def forward(self, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         features: dict[str, Any] = dict(zip(self.inputs, tensors, strict=True))
         for module in self.model.children():
             features = module(features)
         embedding: torch.Tensor = features["sentence_embedding"]
-        return embedding
+        return (embedding, features["token_embeddings"].clone()) if self.states else (embedding,)
 
 
 def _write_graph(encoder: TorchEncoder, path: Path) -> None:
@@ -128,15 +129,16 @@ def _write_graph(encoder: TorchEncoder, path: Path) -> None:
     # Plain attention: the export of the fused one carries NaN guards and is slower.
     model[0].auto_model.set_attn_implementation("eager")
     inputs = tuple(name for name in INPUTS if name in _features(model))
+    states = encoder.pooling == "mean" and all(type(module).__name__ in PLAIN for module in list(model)[1:])
     example = tuple(torch.ones((2, 9), dtype=torch.long) for _ in inputs)
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length")}
     with _quiet(), torch.inference_mode():
         torch.onnx.export(
-            _Graph(model, inputs),
+            _Graph(model, inputs, states),
             example,
             str(path),
             input_names=list(inputs),
-            output_names=["sentence_embedding"],
+            output_names=["sentence_embedding", *([STATES] if states else [])],
             dynamic_shapes=(tuple(axes for _ in inputs),),
             dynamo=True,
             external_data=False,

@@ -7,7 +7,7 @@ takes 40 MB.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,13 @@ class Graph:
 
     def node(self, operator: str, *inputs: str, **attributes: Attribute) -> str:
         """The first output of an operator."""
-        output = f"v{len(self._nodes)}"
+        return self._written(f"v{len(self._nodes)}", operator, *inputs, **attributes)
+
+    def named(self, name: str, value: str) -> str:
+        """The same value under a name that whoever opens the graph can ask for."""
+        return self._written(name, "Identity", value)
+
+    def _written(self, output: str, operator: str, *inputs: str, **attributes: Attribute) -> str:
         self._nodes.append(
             b"".join(_field(1, name) for name in inputs)
             + _field(2, output)
@@ -68,13 +74,13 @@ class Graph:
         name = self._constants.setdefault(content, f"c{len(self._constants)}")
         return name if tensor.dtype == "F32" else self.node("Cast", name, to=FLOAT)
 
-    def serialised(self, inputs: Sequence[str], output: str, dimension: int) -> bytes:
-        """The model: int64 inputs of (batch, length), one float32 output of (batch, dimension)."""
+    def serialised(self, inputs: Sequence[str], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
+        """The model: int64 inputs of (batch, length), float32 outputs of these shapes."""
         graph = b"".join(_field(1, node) for node in self._nodes)
         graph += _field(2, "encoder")
         graph += b"".join(_field(5, content + _field(8, name)) for content, name in self._constants.items())
         graph += b"".join(_field(11, _value(name, INT64, ("batch", "length"))) for name in inputs)
-        graph += _field(12, _value(output, FLOAT, ("batch", dimension)))
+        graph += b"".join(_field(12, _value(name, FLOAT, shape)) for name, shape in outputs.items())
         opset = _field(1, "") + _field(2, OPSET)
         return _field(1, IR_VERSION) + _field(2, "incdsi") + _field(7, graph) + _field(8, opset)
 

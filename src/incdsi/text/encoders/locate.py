@@ -53,7 +53,7 @@ def load_torch_encoder(name: str | Path | None = None) -> TorchEncoder:
 
 def _default() -> Encoder:
     found = cache.named(DEFAULT)
-    if found is None:
+    if found is None or not (found.has_states or fetch.installed_model() is None):  # an older version's graph
         with fetch.default_model() as folder:
             found = cache.convert(folder, link=True, name=DEFAULT)
     return found

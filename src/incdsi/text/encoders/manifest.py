@@ -27,6 +27,8 @@ KINDS: dict[str, type] = {
 }
 LEAST = {"dimension": 1, "max_length": 1, "pad_id": 0, "format": 1}
 GRAPH, TOKENIZER, MANIFEST, WEIGHTS = "model.onnx", "tokenizer.json", "manifest.json", "model.safetensors"
+STATES = "token_states"  # the second output of a graph whose embeddings are the mean of these, perhaps normalised
+PLAIN = ("Pooling", "Normalize", "Dropout")  # modules behind the transformer of such a model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,9 @@ from tokenizers import Encoding, Tokenizer
 
 from incdsi.errors import InvalidFile
 from incdsi.progress import Progress
-from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, read_manifest
+from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
+from incdsi.text.encoders.states import Alone, pooled
 
 WINDOW = 1024  # texts tokenised at once
 BUDGET = 512  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches
@@ -34,6 +35,8 @@ class OnnxEncoder:
         self._tokenizer = self._open_tokenizer()
         self._session = self._open_session(threads)
         self._inputs = [entry.name for entry in self._session.get_inputs()]
+        self._outputs = [entry.name for entry in self._session.get_outputs()]
+        self._alone = Alone(lambda encodings: self._run(encodings, STATES))
 
     @property
     def dimension(self) -> int:
@@ -72,11 +75,28 @@ class OnnxEncoder:
             window = order[start : start + WINDOW]
             encodings = self._tokenise([prompt + texts[i] for i in window])
             for batch in _batches([len(encoding) for encoding in encodings]):
-                out[[window[i] for i in batch]] = self._run([encodings[i] for i in batch])
+                out[[window[i] for i in batch]] = self._run([encodings[i] for i in batch], self._outputs[0])
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(texts))
         return out
+
+    def encode_each(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed queries in their order, (n, h), each with the bits it has when it comes alone."""
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        encodings = self._tokenise([self.manifest.prompt + text for text in texts])
+        if not self.has_states:
+            for place, encoding in enumerate(encodings):
+                out[place] = self._run([encoding], self._outputs[0])[0]
+            return out
+        for place, states in self._alone.states(encodings):
+            out[place] = pooled(states, self.manifest.normalise)
+        return out
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the graph tells its token states; those of older versions and other models do not."""
+        return STATES in self._outputs
 
     def _tokenise(self, texts: list[str]) -> list[Encoding]:
         limit = self.manifest.max_length * CHARACTERS
@@ -86,7 +106,7 @@ class OnnxEncoder:
                 encodings[place] = self._tokenizer.encode(text)
         return encodings
 
-    def _run(self, encodings: list[Encoding]) -> NDArray[np.float32]:
+    def _run(self, encodings: Sequence[Encoding], output: str) -> NDArray[np.float32]:
         shape = (len(encodings), max(len(encoding) for encoding in encodings))
         ids = np.full(shape, self.manifest.pad_id, dtype=np.int64)  # (b, length)
         mask = np.zeros(shape, dtype=np.int64)
@@ -94,8 +114,8 @@ class OnnxEncoder:
             ids[row, : len(encoding)] = encoding.ids
             mask[row, : len(encoding)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, dtype=np.int64)}
-        embeddings: NDArray[np.float32] = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
-        return embeddings
+        found: NDArray[np.float32] = self._session.run([output], {name: feed[name] for name in self._inputs})[0]
+        return found
 
     def _open_tokenizer(self) -> Tokenizer:
         try:

@@ -47,6 +47,18 @@ def for_documents(encoder: Encoder) -> Encoder:
     return found
 
 
+def encode_each(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Embed queries in their order, (n, h), each as it is when it comes alone.
+
+    An encoder that can do so for many at once has a method `encode_each`.
+    """
+    own = getattr(encoder, "encode_each", None)
+    if own is not None:
+        embeddings: NDArray[np.float32] = own(texts)
+        return embeddings
+    return np.array([encoder.encode([text])[0] for text in texts], np.float32).reshape(len(texts), encoder.dimension)
+
+
 class WithPrompt:
     """An encoder's function for documents, with their own prompt."""
 

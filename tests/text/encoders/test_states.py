@@ -1,0 +1,77 @@
+"""A query's embedding does not depend on what is embedded beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incdsi.text.encoders import encode_each
+from incdsi.text.encoders.convert import write_onnx
+from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+from incdsi.text.encoders.sentence_model import read_sentence_model
+from incdsi.text.encoders.states import Alone, pooled
+
+WORDS = st.sampled_from(["a", "the river", "mountain", "deep", "who won", "sea", "boots", "1966", "?"])
+TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=24)
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
+    folder, model = tmp_path_factory.mktemp("converted"), read_sentence_model(tiny_bert)
+    write_onnx(model, model.fingerprint, folder, link=False)
+    return OnnxEncoder(folder)
+
+
+@given(TEXTS)
+@settings(max_examples=40, deadline=None)
+def test_many_queries_have_the_bits_that_each_has_alone(encoder: OnnxEncoder, texts: list[str]) -> None:
+    assert encoder.has_states
+    alone = [encoder.encode_each([text])[0] for text in texts]
+    assert encoder.encode_each(texts).tolist() == [one.tolist() for one in alone]
+
+
+def test_it_is_the_embedding_of_the_graph_but_for_rounding(encoder: OnnxEncoder) -> None:
+    texts = ["a river", "who won the sea", "", "the mountain " * 90]
+    np.testing.assert_allclose(encoder.encode_each(texts), encoder.encode(texts), atol=2e-6)
+
+
+def test_an_encoder_without_token_states_embeds_one_by_one(encoder: OnnxEncoder) -> None:
+    class Plain:
+        dimension, fingerprint = encoder.dimension, encoder.fingerprint
+        encode = staticmethod(encoder.encode)
+
+    texts = ["a river", "the sea", "a mountain is deep"]
+    wanted = [encoder.encode([text])[0].tolist() for text in texts]
+    assert encode_each(Plain(), texts).tolist() == wanted
+    assert encode_each(Plain(), []).shape == (0, encoder.dimension)
+
+
+@pytest.mark.parametrize("where", [0, -1])
+def test_where_a_batch_changes_bits_texts_run_one_by_one(where: int) -> None:
+    """A runtime that computes the first or the last of a batch otherwise than alone is seen through."""
+    runs = []
+
+    def run(encodings) -> np.ndarray:
+        runs.append(len(encodings))
+        states = np.array(encodings, dtype=np.float32)[:, :, None].repeat(2, axis=2)
+        if len(encodings) > 1:
+            states[where] += 1e-6
+        return states
+
+    texts = [[float(number)] * 3 for number in range(1, 6)]
+    alone = Alone(run)
+    for _ in range(2):
+        found = dict(alone.states(texts))  # type: ignore[arg-type]
+        assert [found[place][0, 0] for place in range(5)] == [1, 2, 3, 4, 5]
+    assert runs == [4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_pooling_is_the_mean_of_unit_length() -> None:
+    states = np.array([[3, 0], [3, 8]], dtype=np.float32)
+    assert pooled(states, normalise=False).tolist() == [3, 4]
+    assert pooled(states, normalise=True) == pytest.approx([0.6, 0.8])
+    assert pooled(np.zeros((2, 2), np.float32), normalise=True).tolist() == [0, 0]
