@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -55,7 +55,7 @@ test-all: lint browser  ## everything, also what takes minutes
 	$(BIN)/pytest
 	$(BIN)/python -m tests.processors --all
 
-bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
@@ -71,6 +71,9 @@ bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chro
 
 bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
 	$(BIN)/python -m benchmarks.server
+
+bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
+	$(BIN)/python -m benchmarks.words
 
 bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside a plain read, numpy and faiss
 	$(BIN)/python -m benchmarks.scan

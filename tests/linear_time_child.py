@@ -21,7 +21,7 @@ from typing import Any
 from incdsi.cli.output import printable, sentences, snippet
 from incdsi.documents import Document
 from incdsi.filters import parse
-from incdsi.lexical.words import tokenize
+from incdsi.lexical import tokenize
 from incdsi.markdown import heading, without_links
 from incdsi.readers import read_documents
 from incdsi.store.filter_sql import compile_filter
@@ -134,6 +134,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "Spans": lambda text: Spans()(Document(id="a", title=text, text=text)),
     "Spans of a text read whole": lambda text: Spans()(Document(id="a", text=text[: WINDOW * WINDOWS - 1] + "b")),
     "tokenize": tokenize,
+    "tokenize German": lambda text: tokenize(text, "german"),
     "distinct": lambda text: distinct(text.split(" ")),
     "printable": printable,
     "sentences": lambda text: sentences(text.split("\n"), "lines"),

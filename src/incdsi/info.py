@@ -95,6 +95,7 @@ class Info:
     unresolved: int
     dimension: int
     encoder: str
+    language: str
     method: str
     hyperparameters: Hyperparameters
     lexical_weight: float

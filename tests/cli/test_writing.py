@@ -186,6 +186,20 @@ def test_an_unknown_generator_is_refused_and_makes_no_index(run: Run, encoder: s
     assert not Path("shop").exists()
 
 
+def test_a_language_is_chosen_once_and_told(run: Run, encoder: str) -> None:
+    walks = write("walks.jsonl", [{"id": "one", "text": "Wanderung"}, {"id": "many", "text": "viele Wanderungen"}])
+    refused = run("add", walks, "--encoder", encoder, "--language", "german2", code=1).stderr
+    assert "no stemmer for the language 'german2'; choose one of: none, arabic," in " ".join(refused.split())
+    assert not Path("shop").exists()
+    run("add", walks, "--encoder", encoder, "--language", "german")
+    assert json.loads(run("info", "--json").stdout)["language"] == "german"
+    assert "german" in run("info").stdout
+    assert len(json.loads(run("search", "Wanderung", "--mode", "lexical", "--json").stdout)["hits"]) == 2
+    other = run("upsert", walks, "--language", "english", code=1).stderr
+    assert "is an index in 'german', not 'english'" in " ".join(other.split())
+    run("upsert", walks, "--language", "german")
+
+
 def test_tuning_is_switched_for_good(run: Run, shop: Path) -> None:
     def tuning() -> bool:
         return bool(json.loads(run("info", "--json").stdout)["tuning"])

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from incdsi.info import Info
     from incdsi.search_index import SearchIndex
 
-PACKAGES = ("numpy", "onnxruntime", "tokenizers", "apsw", "torch", "sentence-transformers")
+PACKAGES = ("numpy", "onnxruntime", "tokenizers", "PyStemmer", "apsw", "torch", "sentence-transformers")
 
 
 TOGETHER = 64  # queries of a file that are answered together
@@ -221,6 +221,7 @@ def _facts(place: str, size: int | None, found: Info) -> list[tuple[str, str]]:
         ("preserved", f"{found.preserve_rows:,} queries that their documents win"),
         ("unresolved", f"{found.unresolved:,} placed beside documents that are deleted by now"),
         ("encoder", f"{found.encoder[:16]}, {found.dimension} dimensions"),
+        ("language", found.language),
         ("method", f"{found.method}, {'tunes itself' if found.tuning else 'does not tune itself'}"),
         ("margins", f"retrieve {how.margins.retrieve:g}, preserve {how.margins.preserve:g}"),
         ("weights", f"retrieve {how.weights.retrieve:g}, anchor {how.weights.anchor:g} at {how.anchor_scale:g}"),

@@ -47,6 +47,7 @@ def open_or_create(
     tuning: bool | None = None,
     generator: str | None = None,
     *,
+    language: str | None = None,
     hidden: bool = False,
 ) -> SearchIndex:
     """The index there, made when it is not; `tuning` and `generator` are kept for good when they are given.
@@ -54,13 +55,14 @@ def open_or_create(
     Says what it waits for, unless `hidden`: the encoder of a new index may have to be fetched.
     """
     if is_address(place):
-        if any(one is not None for one in (encoder, tuning, generator)):
+        if any(one is not None for one in (encoder, tuning, generator, language)):
             raise InvalidInput(
-                "a server has its own encoder, tuning and generator; leave out --encoder, --tuning and --generator"
+                "a server has its own encoder, tuning, generator and language; "
+                "leave out --encoder, --tuning, --generator and --language"
             )
         return open_index(str(place))
     with waiting("opening the encoder", hidden=hidden):
-        return _opened_or_created(Path(place), encoder, tuning, generator)
+        return _opened_or_created(Path(place), encoder, tuning, generator, language)
 
 
 def known(index: SearchIndex, ids: Iterable[str]) -> set[str]:
@@ -78,14 +80,16 @@ def _require_answer(url: str) -> None:
         _ = index.version
 
 
-def _opened_or_created(path: Path, encoder: str | None, tuning: bool | None, generator: str | None) -> Index:
+def _opened_or_created(
+    path: Path, encoder: str | None, tuning: bool | None, generator: str | None, language: str | None
+) -> Index:
     from incdsi.index import Index
     from incdsi.text.generators import named
 
     writer = None if generator is None else named(generator)
     if not is_there(path):
-        return Index.create(path, encoder, generator=writer, tuning=tuning is not False)
-    index = Index.open(path, encoder, generator=writer)
+        return Index.create(path, encoder, generator=writer, tuning=tuning is not False, language=language or "english")
+    index = Index.open(path, encoder, generator=writer, language=language)
     if tuning is not None:
         try:
             index.set_tuning(tuning)

@@ -82,6 +82,15 @@ GeneratorName = Annotated[
         show_default=False,
     ),
 ]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="NAME",
+        help="What stems the words of a new index: english, german, ... or none.",
+        show_default="english",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out what is refused and take the rest.")]
 Tuning = Annotated[
     bool | None,

@@ -12,7 +12,7 @@ import typer
 from incdsi.cli import output
 from incdsi.cli.app import app
 from incdsi.cli.opening import is_there, open_or_create, stored_settings
-from incdsi.cli.options import AsJson, EncoderName, Quiet, folder_of
+from incdsi.cli.options import AsJson, EncoderName, Language, Quiet, folder_of
 from incdsi.cli.progress import progress
 from incdsi.errors import MissingExtra
 
@@ -43,6 +43,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port; 7799, 0 for a free one.", show_default=False)] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve a small index of Python's own documentation.")] = False,
     encoder: EncoderName = None,
+    language: Language = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -66,7 +67,7 @@ def serve(
             flags["index"] = Path(folder) / "index"
         settings = settings_of(config, flags)
         folder_of(context, settings.index)  # which may come from the environment
-        opened = stack.enter_context(_opened(settings.index, encoder))
+        opened = stack.enter_context(_opened(settings.index, encoder, language))
         if demo:
             _fill(opened, quiet)
         serve_index(opened, settings, lambda address: _say(address, settings, as_json, quiet))
@@ -81,13 +82,13 @@ def _server() -> tuple[Any, Any]:
     return ServerSettings.load, serve
 
 
-def _opened(path: Path, encoder: str | None) -> Index:
+def _opened(path: Path, encoder: str | None, language: str | None) -> Index:
     """The index, made when it is not there, under an encoder of one thread: requests are what runs in parallel."""
     from incdsi.engine.local.models import open_kept
     from incdsi.index import Index
 
-    if encoder is not None or not is_there(path):
-        open_or_create(path, encoder).close()
+    if encoder is not None or language is not None or not is_there(path):
+        open_or_create(path, encoder, language=language).close()
     name = stored_settings(path).model
     return Index.open(path, None if name is None else open_kept(path / name, threads=1))
 

@@ -12,7 +12,7 @@ import typer
 
 from incdsi.cli.app import app
 from incdsi.cli.opening import TOGETHER, is_there, open_index, open_or_create
-from incdsi.cli.options import AsJson, EncoderName, IndexPlace, Quiet, SkipBad, is_address
+from incdsi.cli.options import AsJson, EncoderName, IndexPlace, Language, Quiet, SkipBad, is_address
 from incdsi.cli.output import count, emit, note, sentences, show
 from incdsi.cli.progress import progress
 from incdsi.cli.reading import read_batches
@@ -34,6 +34,7 @@ def sync(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")] = False,
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Put before every id.")] = "",
     encoder: EncoderName = None,
+    language: Language = None,
     skip_bad: SkipBad = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -58,7 +59,7 @@ def sync(
         if not dry_run and plan.any:
             hidden = as_json or quiet
             if opened is None:
-                opened = stack.enter_context(open_or_create(index, encoder, hidden=hidden))
+                opened = stack.enter_context(open_or_create(index, encoder, language=language, hidden=hidden))
             with progress("syncing", hidden=hidden) as report:
                 plan.carry_out(opened, report)
     if skipped and not as_json:

@@ -18,6 +18,7 @@ from incdsi.cli.options import (
     IdField,
     IndexPath,
     IndexPlace,
+    Language,
     NoTypes,
     QueryFile,
     Quiet,
@@ -51,6 +52,7 @@ def add(
     index: IndexPlace,
     encoder: EncoderName = None,
     generator: GeneratorName = None,
+    language: Language = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
     tuning: Tuning = None,
@@ -80,7 +82,7 @@ def add(
     change = Change(verb=ADD, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(
         read_batches(source, queries, batch, layout),
-        lambda: open_or_create(index, encoder, tuning, generator, hidden=as_json or quiet),
+        lambda: open_or_create(index, encoder, tuning, generator, language=language, hidden=as_json or quiet),
     )
     change.show(as_json=as_json, quiet=quiet)
 
@@ -119,6 +121,7 @@ def upsert(
     source: Source,
     index: IndexPlace,
     encoder: EncoderName = None,
+    language: Language = None,
     queries: QueryFile = None,
     skip_bad: SkipBad = False,
     id_field: IdField = None,
@@ -140,7 +143,7 @@ def upsert(
     change = Change(verb=UPSERT, skip_bad=skip_bad, hidden=as_json or quiet)
     change.run(
         read_batches(source, queries, layout=layout),
-        lambda: open_or_create(index, encoder, hidden=as_json or quiet),
+        lambda: open_or_create(index, encoder, language=language, hidden=as_json or quiet),
     )
     change.show(as_json=as_json, quiet=quiet)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Self
 
 from incdsi.confidence import Confidence
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.lexical import require_language, stemmer_of
 
 KEY = "index"
 Method = Literal["general", "paper"]
@@ -40,7 +41,7 @@ DEFAULT_FUSION = Fusion(0.25, 0.8)  # until it is tuned: not below dense search,
 class Settings:
     """`tuned_at` is the number of held-out queries at the last tuning, `fused_at` when the fusion was last chosen.
 
-    `model` is a folder inside the index, or none.
+    `model` is a folder inside the index, or none; `stemmer` is what stemmed its words when they were last saved.
     """
 
     fingerprint: str
@@ -54,6 +55,8 @@ class Settings:
     tuned_at: int = 0
     fused_at: int = 0
     confidence: Confidence | None = None
+    language: str = "english"
+    stemmer: str | None = None
 
     def __post_init__(self) -> None:
         if self.method not in ("general", "paper"):
@@ -62,6 +65,12 @@ class Settings:
             raise InvalidInput(f"the lexical weight must lie between 0 and 1, not {self.lexical_weight}")
         if not 0.0 <= self.nearest_share <= 1.0:
             raise InvalidInput(f"the nearest text's share must lie between 0 and 1, not {self.nearest_share}")
+        require_language(self.language)
+
+    @property
+    def stemmed_now(self) -> Self:
+        """The same, by the stemmer that is installed."""
+        return replace(self, stemmer=stemmer_of(self.language))
 
     @property
     def fusion(self) -> Fusion:

@@ -12,7 +12,7 @@ from incdsi.errors import IndexNotFound, InvalidInput
 from incdsi.filters import Where
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import require_new, require_query, require_sound, taught_among
-from incdsi.index.making import create, open_engine, open_remote
+from incdsi.index.making import create, open_engine, open_remote, require_language_of
 from incdsi.index.stage_one import Training, stage_one, taken_over
 from incdsi.index.upkeep import Upkeep
 from incdsi.progress import Progress
@@ -44,10 +44,14 @@ class Index(Upkeep):
         method: Method = "general",
         hyperparameters: Hyperparameters | None = None,
         tuning: bool = True,
+        language: str = "english",
     ) -> Self:
-        """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2."""
+        """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2.
+
+        `language` stems its words: one of Snowball's, or "none". It is never guessed, and does not change.
+        """
         chosen = as_encoder(encoder)
-        create(path, chosen, generator, method, hyperparameters, tuning)
+        create(path, chosen, generator, method, hyperparameters, tuning, language)
         return cls.open(Path(path), chosen, generator=generator)
 
     @classmethod
@@ -60,6 +64,7 @@ class Index(Upkeep):
         train: Training = "none",
         encoder: Encoder | str | Path | None = None,
         generator: Generator | None = None,
+        language: str = "english",
         progress: Progress | None = None,
     ) -> Self:
         """A new index with these documents; `train` puts stage 1 before it.
@@ -70,7 +75,7 @@ class Index(Upkeep):
         batch, asked = [*map(as_document, documents)], dict(queries or {})
         require_new(batch, asked, ())
         model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
-        index = cls.create(path, encoder if model is None else model.encoder, generator=generator)
+        index = cls.create(path, encoder if model is None else model.encoder, generator=generator, language=language)
         try:
             if model is not None and train == "frozen":
                 with index.engine.changing(None):
@@ -92,6 +97,7 @@ class Index(Upkeep):
         *,
         generator: Generator | None = None,
         create: bool = False,
+        language: str | None = None,
     ) -> Self: ...
 
     @overload
@@ -104,6 +110,7 @@ class Index(Upkeep):
         generator: Generator | None = None,
         key: str | None = None,
         create: bool = False,
+        language: str | None = None,
     ) -> SearchIndex: ...
 
     @classmethod
@@ -115,23 +122,26 @@ class Index(Upkeep):
         generator: Generator | None = None,
         key: str | None = None,
         create: bool = False,
+        language: str | None = None,
     ) -> SearchIndex:
         """The index in a folder, for searching and, while no other process does, for writing; `create` it if missing.
 
         Queries go on to be written by the generator the index was made with; one of your own must be given again before
         documents are added. Another that is given is kept with the first change it makes.
+        A `language` that is not the index's own is refused.
         An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
         if isinstance(path, str) and path.startswith(("http://", "https://")):
-            return open_remote(path, key, encoder, generator, create or None)
+            return open_remote(path, key, encoder, generator, create or None, language)
         try:
             engine = open_engine(path)
         except IndexNotFound:
             if not create:
                 raise
-            return cls.create(path, encoder, generator=generator)
+            return cls.create(path, encoder, generator=generator, language=language or "english")
         try:
+            require_language_of(engine, language)
             return cls(engine, encoder, generator)
         except BaseException:
             engine.close()

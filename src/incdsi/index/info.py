@@ -30,6 +30,7 @@ def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
         unresolved=len(engine.unresolved()),
         dimension=settings.dimension,
         encoder=settings.fingerprint,
+        language=settings.language,
         method=settings.method,
         hyperparameters=settings.hyperparameters,
         lexical_weight=settings.lexical_weight,

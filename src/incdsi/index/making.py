@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from incdsi.engine.local import LocalEngine, models
+from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
@@ -21,6 +22,7 @@ def create(
     method: Method,
     hyperparameters: Hyperparameters | None,
     tuning: bool,
+    language: str,
 ) -> None:
     """An empty index in a new folder."""
     settings = Settings(
@@ -30,6 +32,7 @@ def create(
         method=method,
         hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
         tuning=tuning and method == "general",
+        language=language,
     )
     LocalEngine.create(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
 
@@ -37,6 +40,15 @@ def create(
 def open_engine(path: Path | str) -> LocalEngine:
     """The engine whose documents are there."""
     return LocalEngine.open(path)
+
+
+def require_language_of(engine: Engine, language: str | None) -> None:
+    """Refuse another language than the index was created with; None is whatever it has."""
+    own = engine.view().settings.language
+    if language not in (None, own):
+        raise InvalidInput(
+            f"{engine} is an index in {own!r}, not {language!r}; its language is chosen when it is created"
+        )
 
 
 def open_remote(url: str, key: str | None, *given: object) -> SearchIndex:

@@ -27,14 +27,16 @@ from incdsi.errors import (
     UnknownDocument,
     UnsupportedFormat,
 )
+from incdsi.lexical.language import DEFAULT, Language, find_language
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
-from incdsi.lexical.words import term_key, tokenize
+from incdsi.lexical.words import term_key
 from incdsi.progress import Progress
 
 # Raised whenever arrays or terms change meaning; older arrays are then rebuilt from the texts.
-FORMAT = 2
+FORMAT = 3
 _DTYPES = {
     "format": np.int64,
+    "stemmer": np.uint64,
     "parameters": np.float64,
     "terms": np.uint64,
     "offsets": np.int64,
@@ -66,11 +68,12 @@ class LexicalIndex:
     document's postings in place, which an immutable snapshot would have to copy.
     """
 
-    def __init__(self, k1: float = 0.9, b: float = 0.75) -> None:
+    def __init__(self, k1: float = 0.9, b: float = 0.75, *, language: str = DEFAULT) -> None:
         # Defaults chosen on validation queries, where H@1 is flat around them.
         if not (math.isfinite(k1) and k1 >= 0 and 0 <= b <= 1):
             raise InvalidHyperparameters(f"k1 must be at least 0 and b between 0 and 1, not {k1!r} and {b!r}")
         self.k1, self.b = float(k1), float(b)
+        self.language = find_language(language)
         self._adopt(Postings.empty(), np.empty(0, np.int32))
         self._lock = threading.Lock()
 
@@ -85,7 +88,7 @@ class LexicalIndex:
         self._require_free(slots, texts)
         bags: list[tuple[int, Bag]] = []
         for slot, text in zip(slots, texts, strict=True):
-            bags.append((int(slot), Bag.of(text)))
+            bags.append((int(slot), Bag.of(self.language.terms(text))))
             if progress is not None:
                 progress(len(bags), len(texts))
         if self._merge_due(sum(len(bag.keys) for _, bag in bags)) or self._any_removed(slots):
@@ -122,7 +125,7 @@ class LexicalIndex:
         """The same, and the score that no document reaches, however often it says all words of the query."""
         if size < 0:
             raise InvalidInput(f"size must be at least 0, not {size}")
-        occurrences = Counter(tokenize(text))
+        occurrences = Counter(self.language.terms(text))
         if not occurrences:
             return np.zeros(size, np.float32), 0.0
         with self._lock:
@@ -133,7 +136,7 @@ class LexicalIndex:
 
     def score_of(self, words: str, text: str) -> float:
         """BM25 for the query `text` of a document with these words, were it among those there are."""
-        occurrences, bag = Counter(tokenize(text)), Bag.of(words)
+        occurrences, bag = Counter(self.language.terms(text)), Bag.of(self.language.terms(words))
         said = dict(zip(bag.keys, bag.counts, strict=True))
         keys = [term_key(term) for term in occurrences]
         with self._lock:
@@ -154,6 +157,7 @@ class LexicalIndex:
             return self._renumbered(used, order)
         return {
             "format": np.array([FORMAT], np.int64),
+            "stemmer": _mark(self.language),
             "parameters": np.array([self.k1, self.b], np.float64),
             "terms": self._base.terms,
             "offsets": self._base.offsets,
@@ -171,14 +175,15 @@ class LexicalIndex:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> LexicalIndex:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], language: str = DEFAULT) -> LexicalIndex:
         """The inverse of `to_arrays`; postings are used in place, memory-mapped or not.
 
-        Raises UnsupportedFormat or CorruptStore: rebuild it from the texts then.
+        Raises UnsupportedFormat, also when another stemmer made the terms, or CorruptStore: rebuild it from the
+        texts then.
         """
-        plain = _checked(arrays)
+        plain = _checked(arrays, language)
         k1, b = plain["parameters"].tolist()
-        index = cls(k1, b)
+        index = cls(k1, b, language=language)
         base = Postings(**{name: plain[name] for name in ("terms", "offsets", "slots", "counts")})
         index._adopt(base, np.array(plain["lengths"], np.int32))
         return index
@@ -299,7 +304,12 @@ def _summed(found: _Gathered, weights: Sequence[float], norms: NDArray[np.float3
     return np.bincount(slots, shares, minlength=size)[:size].astype(np.float32)
 
 
-def _checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _mark(language: Language) -> NDArray[np.uint64]:
+    """What terms are by: stems of two languages, or of two versions of a stemmer, must not meet."""
+    return np.array([term_key(f"{language.name} {language.stemmer}")], np.uint64)
+
+
+def _checked(arrays: Mapping[str, NDArray[Any]], language: str) -> dict[str, NDArray[Any]]:
     found = int(np.asarray(arrays["format"])[0]) if len(arrays.get("format", ())) else None
     if found != FORMAT:
         raise UnsupportedFormat(f"expected a lexical index of format {FORMAT}, found {found}; rebuild it")
@@ -307,6 +317,8 @@ def _checked(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     for name, dtype in _DTYPES.items():
         if plain[name].dtype != dtype or plain[name].ndim != 1:
             raise CorruptStore(f"lexical array {name!r} must be one-dimensional {np.dtype(dtype)}; rebuild the index")
+    if not np.array_equal(plain["stemmer"], _mark(find_language(language))):
+        raise UnsupportedFormat("another stemmer made the terms of this lexical index; rebuild it")
     offsets, slots = plain["offsets"], plain["slots"]
     sound = (
         len(plain["parameters"]) == 2

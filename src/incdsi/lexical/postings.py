@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.lexical.words import term_key, tokenize
+from incdsi.lexical.words import term_key
 
 MAX_SLOT = 2**31 - 1
 _MAX_COUNT = 2**16 - 1  # higher counts saturate: BM25 is flat long before
@@ -28,8 +28,8 @@ class Bag:
     length: int
 
     @classmethod
-    def of(cls, text: str) -> Bag:
-        occurrences = Counter(tokenize(text))
+    def of(cls, terms: Iterable[str]) -> Bag:
+        occurrences = Counter(terms)
         length = occurrences.total()
         if length > _MAX_COUNT:
             occurrences = Counter({term: min(count, _MAX_COUNT) for term, count in occurrences.items()})

@@ -108,9 +108,15 @@ ALTER TABLE metadata_with_lists RENAME TO metadata;
 CREATE INDEX metadata_by_row ON metadata (row);
 """
 
+# Words are stemmed in a language; those of an index that had none to choose were English.
+_LANGUAGE = """
+UPDATE settings SET value = json_set(value, '$.language', 'english') WHERE key = 'index';
+"""
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(version=1, name="initial", script=_INITIAL),
     Migration(version=2, name="lists", script=_LISTS, needed_to_read=False),
+    Migration(version=3, name="language", script=_LANGUAGE, needed_to_read=False),
 )
 
 

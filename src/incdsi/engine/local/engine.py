@@ -43,11 +43,12 @@ class LocalEngine:
         self._following = threading.Lock()  # held by whoever replaces what is live: never for long
         self._behind = False
         self.live = Live.load(store, writer=False)
+        self._tell_of_stemmer()
 
     @classmethod
     def create(cls, path: Path | str, settings: Settings, encoder: Encoder, beside: Mapping[str, JSON]) -> None:
         """An empty index in a new folder, with the encoder in it if it can be kept."""
-        stored = {KEY: settings.to_json(), **beside}
+        stored = {KEY: settings.stemmed_now.to_json(), **beside}
         Store.create(path, stored, prepare=models.keeper(encoder)).close()
 
     @classmethod
@@ -66,7 +67,7 @@ class LocalEngine:
         with self.mutex:
             writing, self._writing = self._writing, False
             try:
-                if writing and self.live.sequence - self._base_sequence() >= BASE_EVERY:
+                if writing and (self.live.outdated_base or self.live.sequence - self._base_sequence() >= BASE_EVERY):
                     self._refresh_base()
             finally:
                 if self._reader is not None:
@@ -189,6 +190,8 @@ class LocalEngine:
         watch = watch or Stopwatch()
         with watch.step("commit"), self.store.transaction() as tx:
             batch = LocalBatch(tx)
+            if self.live.settings != self.live.settings.stemmed_now:
+                batch.save(self.live.settings)
             yield batch
         with watch.step("append"):
             self.live.remove(batch.removed)
@@ -213,6 +216,7 @@ class LocalEngine:
             for record in records:
                 tx.replace(record.document.id, record)
                 changed = True
+            settings = settings.stemmed_now
             tx.set_setting(KEY, settings.to_json())
             for key, value in beside.items():
                 tx.set_setting(key, value)
@@ -245,6 +249,17 @@ class LocalEngine:
                 models.remove_others(self.path, keep)
 
     # Inside
+
+    def _tell_of_stemmer(self) -> None:
+        before, now = self.live.settings.stemmer, self.live.settings.stemmed_now.stemmer
+        if before != now:
+            logger.warning(
+                "%s: words were stemmed by %s and are now by %s, so some may be found differently; "
+                "the next change records it",
+                self.path,
+                before or "an older incdsi",
+                now or "nothing",
+            )
 
     def _follow(self) -> None:
         self._behind |= self.store.poll()
@@ -290,6 +305,7 @@ class LocalEngine:
 
     def _write_base(self) -> None:
         self.store.write_base(self.live.to_arrays(), self.live.sequence)
+        self.live.outdated_base = False
 
 
 class LocalBatch:
@@ -321,8 +337,8 @@ class LocalBatch:
 
     def save(self, settings: Settings) -> None:
         """Settings that place no document otherwise."""
-        self._transaction.set_setting(KEY, settings.to_json())
-        self.settings = settings
+        self.settings = settings.stemmed_now
+        self._transaction.set_setting(KEY, self.settings.to_json())
 
     def set_setting(self, key: str, value: JSON) -> None:
         self._transaction.set_setting(key, value)

@@ -41,9 +41,10 @@ class Live:
         self.writer = writer
         self.vectors = LocalRows(settings.dimension)
         self.texts = OwnTexts(settings.dimension)
-        self.words = LexicalIndex()
+        self.words = LexicalIndex(language=settings.language)
         self.moment = self.vectors.moment, self.texts.moment
         self.sequence = 0
+        self.outdated_base = False  # there is one, and it could not be used
         self._queries = QueryOwners()
         self._rows = Growing(np.int64)
         self._slots: dict[int, int] = {}
@@ -52,6 +53,7 @@ class Live:
     def load(cls, store: Store, *, writer: bool) -> Self:
         """Everything in the store: the base if it is sound, then what is newer."""
         base = store.base()
+        outdated = False
         if base is not None:
             changes = store.changes(base.sequence)
             live = cls(Settings.from_json(changes.settings), writer=writer)
@@ -60,8 +62,11 @@ class Live:
                 return live.caught_up(changes)
             except (CorruptStore, UnsupportedFormat, KeyError, ValueError):  # a cache: read everything instead
                 changes.upserts.close()
+                outdated = True
         changes = store.changes(0)
-        return cls(Settings.from_json(changes.settings), writer=writer).caught_up(changes)
+        live = cls(Settings.from_json(changes.settings), writer=writer).caught_up(changes)
+        live.outdated_base = outdated
+        return live
 
     # Reading
 
@@ -104,7 +109,7 @@ class Live:
         """The same documents without empty slots; searches in this one go on undisturbed."""
         bench = type(self)(self.settings, writer=self.writer)
         bench._fill(self.to_arrays())
-        bench.sequence = self.sequence
+        bench.sequence, bench.outdated_base = self.sequence, self.outdated_base
         return bench
 
     def slot(self, row: int) -> int | None:
@@ -198,7 +203,7 @@ class Live:
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         rows = np.array(arrays["store_rows"], dtype=np.int64)
-        self.words = LexicalIndex.from_arrays(_under("lexical.", arrays))
+        self.words = LexicalIndex.from_arrays(_under("lexical.", arrays), self.settings.language)
         if len(self.words) != len(rows):
             raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
         self.vectors.fill_saved(arrays, preserve=self.writer)
