@@ -9,6 +9,7 @@ import incdsi.solver
 def test_the_package_exports_exactly_these_names():
     assert sorted(incdsi.__all__) == [
         "Addition",
+        "AsyncIndex",
         "Document",
         "Hit",
         "Hyperparameters",

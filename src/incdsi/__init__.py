@@ -13,10 +13,11 @@ from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.search_index import SearchIndex
 
 if TYPE_CHECKING:
-    from incdsi.index import Index
+    from incdsi.index import AsyncIndex, Index
 
 __all__ = [
     "Addition",
+    "AsyncIndex",
     "Document",
     "Hit",
     "Hyperparameters",
@@ -33,8 +34,8 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     # The index brings numpy, SQLite and the tokenizers; `incdsi --help` needs none of them.
-    if name == "Index":
-        from incdsi.index import Index
+    if name in ("AsyncIndex", "Index"):
+        from incdsi import index
 
-        return Index
+        return getattr(index, name)
     raise AttributeError(f"module 'incdsi' has no attribute {name!r}")

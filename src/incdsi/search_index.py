@@ -13,7 +13,7 @@ from incdsi.progress import Progress
 
 
 class SearchIndex(Protocol):
-    """What `Index.open` returns for a folder or an address; `AsyncRemoteIndex` has the same verbs, awaited.
+    """What `Index.open` returns for a folder or an address; `AsyncIndex.open` has the same verbs, awaited.
 
     Errors are the same too. Two things differ over the wire: a long `add_many` is sent in several requests, and
     ServerError covers what only a server can say.

@@ -1,4 +1,4 @@
-"""The asyncio client as a SearchIndex, so that one suite runs over it too."""
+"""An index for asyncio as a SearchIndex, so that one suite runs over it too."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from incdsi import AsyncIndex
 from incdsi.client import AsyncRemoteIndex
 
 
 class Blocking:
-    """Every verb of an AsyncRemoteIndex, awaited in a loop of its own."""
+    """Every verb of it, awaited in a loop of its own."""
 
-    def __init__(self, index: AsyncRemoteIndex) -> None:
+    def __init__(self, index: AsyncIndex | AsyncRemoteIndex) -> None:
         self._index = index
         self._runner = asyncio.Runner()
 

@@ -1,4 +1,4 @@
-"""One suite of behaviours over everything that is a SearchIndex: a folder, a server, a server by asyncio."""
+"""One suite of behaviours over everything that is a SearchIndex: a folder, a server, and both by asyncio."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incdsi import SearchIndex
+from incdsi import AsyncIndex, SearchIndex
 from incdsi.client import AsyncRemoteIndex, RemoteIndex
 from incdsi.client.connecting import FOLDER_ONLY
 from incdsi.documents import Document, Taught
@@ -36,7 +36,7 @@ IMPOSSIBLE = ("", "x" * 2000, "\ud800")  # ids no document can have
 CONSTRUCTORS = {"build", "create", "open"}
 
 
-@pytest.fixture(params=["folder", "server", "asyncio"])
+@pytest.fixture(params=["folder", "server", "async folder", "async server"])
 def index(request: pytest.FixtureRequest, tmp_path: Path, serve: Serve) -> Iterator[SearchIndex]:
     if request.param == "folder":
         with make(tmp_path / "here") as made:
@@ -44,6 +44,9 @@ def index(request: pytest.FixtureRequest, tmp_path: Path, serve: Serve) -> Itera
     elif request.param == "server":
         with Index.open(serve()) as opened:
             yield opened
+    elif request.param == "async folder":
+        with Blocking(AsyncIndex(make(tmp_path / "here"))) as blocking:
+            yield blocking
     else:
         with Blocking(AsyncRemoteIndex(serve())) as blocking:
             yield blocking
@@ -322,6 +325,7 @@ def test_an_index_has_at_most_thirty_public_methods() -> None:
 def test_what_an_index_can_do_a_server_can_or_says_that_it_cannot() -> None:
     assert verbs(Index).keys() == verbs(SearchIndex).keys() | CONSTRUCTORS | set(FOLDER_ONLY)
     assert verbs(RemoteIndex).keys() == verbs(SearchIndex).keys()
+    assert verbs(AsyncIndex).keys() == {AWAITED.get(name, name) for name in verbs(Index)}
     assert verbs(AsyncRemoteIndex).keys() == {AWAITED.get(name, name) for name in verbs(SearchIndex)}
 
 
@@ -340,6 +344,12 @@ def test_a_verb_takes_the_same_arguments_everywhere(name: str) -> None:
     awaited = arguments(getattr(AsyncRemoteIndex, AWAITED.get(name, name)))
     assert awaited == wanted or (name == "__len__" and awaited == arguments(SearchIndex.count))
     assert arguments(getattr(Index, name)).items() >= wanted.items()
+
+
+@pytest.mark.parametrize("name", [name for name, one in verbs(Index).items() if callable(one)])
+def test_asyncio_takes_the_arguments_of_an_index(name: str) -> None:
+    awaited = arguments(getattr(AsyncIndex, AWAITED.get(name, name)))
+    assert awaited == arguments(getattr(Index, name)) or (name == "__len__" and awaited == arguments(Index.count))
 
 
 def arguments(verb: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:

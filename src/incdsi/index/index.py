@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, overload
 
+from incdsi.client import RemoteIndex
 from incdsi.documents import Addition, DocumentLike, as_document
 from incdsi.engine.settings import Method
 from incdsi.errors import IndexNotFound, InvalidInput
 from incdsi.filters import Where
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import require_new, require_query, require_sound, taught_among
-from incdsi.index.making import create, open_engine, open_remote, require_language_of
+from incdsi.index.making import create, is_address, open_engine, open_remote, require_language_of
 from incdsi.index.stage_one import Training, stage_one, taken_over
 from incdsi.index.upkeep import Upkeep
 from incdsi.progress import Progress
@@ -25,7 +26,8 @@ class Index(Upkeep):
     """A search index that learns, in a folder; made by `create`, `build` and `open`.
 
     Any number of threads may search while one writes, and any number of processes may search while one
-    writes; they see a new document within a search. The first change takes the folder's lock.
+    writes; they see a new document within a search. The first change takes the folder's lock; other handles of the
+    same process write through the one that has it.
 
     >>> with Index.open("shop") as index:                               # doctest: +SKIP
     ...     index.add(Document(id="boots-18", text="Waterproof boots."), queries=["dry feet"])
@@ -132,8 +134,8 @@ class Index(Upkeep):
         An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
-        if isinstance(path, str) and path.startswith(("http://", "https://")):
-            return open_remote(path, key, encoder, generator, create or None, language)
+        if is_address(path):
+            return open_remote(RemoteIndex, path, key, encoder, generator, create or None, language)
         try:
             engine = open_engine(path)
         except IndexNotFound:

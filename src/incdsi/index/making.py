@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
+from incdsi.client.connecting import Remote
 from incdsi.engine.local import LocalEngine, models
 from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
-from incdsi.search_index import SearchIndex
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
+
+R = TypeVar("R", bound=Remote)
 
 
 def create(
@@ -51,10 +54,13 @@ def require_language_of(engine: Engine, language: str | None) -> None:
         )
 
 
-def open_remote(url: str, key: str | None, *given: object) -> SearchIndex:
-    """The index behind a server, which takes nothing of what may be `given` for a folder."""
-    from incdsi.client import RemoteIndex
+def is_address(path: Path | str) -> bool:
+    """Whether an index is behind a server rather than in a folder."""
+    return isinstance(path, str) and path.startswith(("http://", "https://"))
 
+
+def open_remote(kind: type[R], url: Path | str, key: str | None, *given: object) -> R:
+    """The index behind a server, which takes nothing of what may be `given` for a folder."""
     if any(one is not None for one in given):
         raise InvalidInput("a server has its own index, encoder and generator; drop the argument")
-    return RemoteIndex(url, key=key)
+    return kind(str(url), key=key)

@@ -11,6 +11,7 @@ from typing import Self
 
 from incdsi.documents import Document
 from incdsi.engine.local import models
+from incdsi.engine.local.handles import Writing, handles_of
 from incdsi.engine.local.live import Live
 from incdsi.engine.local.view import LocalView
 from incdsi.engine.protocol import Bench, Floats, Rows
@@ -31,18 +32,19 @@ BASE_EVERY = 4096  # changes after which closing writes a new base
 class LocalEngine:
     """Documents in a folder: it follows what other processes write, and writes itself from its first change on.
 
+    Handles of one folder in one process write through the first of them, one at a time.
     Searches take a `view` and never wait for a change. Changes are made one at a time, inside `changing`; whatever
     interrupts one, the next view shows what was committed.
     """
 
     def __init__(self, store: Store) -> None:
-        self.store = store
-        self._reader: Store | None = None  # what was read from before writing; a search may still be using it
-        self._writing = False
-        self.mutex = threading.RLock()  # held by whoever changes the index
+        self._reader = store  # read from before writing; a search may go on to use it
+        self._handles = handles_of(store.path)
+        self._writing: Writing | None = None
+        self.mutex = self._handles.mutex
         self._following = threading.Lock()  # held by whoever replaces what is live: never for long
         self._behind = False
-        self.live = Live.load(store, writer=False)
+        self._live = Live.load(store, writer=False)
         self._tell_of_stemmer()
 
     @classmethod
@@ -65,17 +67,30 @@ class LocalEngine:
         if self.store.foreign:
             return
         with self.mutex:
-            writing, self._writing = self._writing, False
             try:
-                if writing and (self.live.outdated_base or self.live.sequence - self._base_sequence() >= BASE_EVERY):
-                    self._refresh_base()
+                self._stop_writing()
             finally:
-                if self._reader is not None:
-                    self._reader.close()
-                self.store.close()
-                self.live = Live(self.live.settings, writer=False)  # lets go of the mapped base
+                self._reader.close()
+                self._live = Live(self._live.settings, writer=False)  # lets go of the mapped base
 
     # Reading
+
+    @property
+    def store(self) -> Store:
+        writing = self._writing
+        return self._reader if writing is None else writing.store
+
+    @property
+    def live(self) -> Live:
+        own, writing = self._live, self._writing  # in this order: it writes before its own is emptied
+        return own if writing is None else writing.live
+
+    @live.setter
+    def live(self, live: Live) -> None:
+        if self._writing is None:
+            self._live = live
+        else:
+            self._writing.live = live
 
     def __str__(self) -> str:
         return str(self.path)
@@ -91,9 +106,9 @@ class LocalEngine:
     def view(self) -> LocalView:
         """Everything that was committed by now, by whatever process."""
         self.store.require_usable()
-        if not self._writing:
+        if self._writing is None:
             with self._following:
-                if not self._writing:
+                if self._writing is None:
                     self._follow()
         live = self.live
         return LocalView(live, live.settings, self.matching)
@@ -279,18 +294,41 @@ class LocalEngine:
         self._behind = False
 
     def _become_writer(self) -> None:
-        if self._writing:
+        if self._writing is not None:
             return
         self.view()  # refuses a closed index
-        writer = Store.open(self.path, writer=True)
-        try:
-            live = Live.load(writer, writer=True)  # searches go on by what was read before
-        except BaseException:
-            writer.close()
-            raise
+        writing = self._handles.writing() or self._opened_for_writing()
+        writing.users.add(self)
         with self._following:
-            self._reader, self.store, self.live, self._writing = self.store, writer, live, True
+            self._writing = writing
+            self._live = Live(writing.live.settings, writer=False)
         self.drop_old_encoders()
+
+    def _opened_for_writing(self) -> Writing:
+        store = Store.open(self.path, writer=True)
+        try:
+            writing = Writing(store, Live.load(store, writer=True))  # searches go on by what was read before
+        except BaseException:
+            store.close()
+            raise
+        self._handles.write_through(writing)
+        return writing
+
+    def _stop_writing(self) -> None:
+        """The last one that writes here closes what they wrote through."""
+        writing = self._writing
+        if writing is None:
+            return
+        try:
+            writing.users.discard(self)
+            if not writing.users and (
+                self.live.outdated_base or self.live.sequence - self._base_sequence() >= BASE_EVERY
+            ):
+                self._refresh_base()
+        finally:
+            self._writing = None
+            if not writing.users:
+                writing.store.close()
 
     def _base_sequence(self) -> int:
         base = self.store.base()
