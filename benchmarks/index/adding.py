@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.index.run import WARM, Result, say, spread, tenths
-from benchmarks.index.sources import (
-    Known,
-    questions_of,
-)
+from benchmarks.index.sources import questions_of
 from benchmarks.real import SPANS, RealData
 from incdsi import Document, Index
 from incdsi.documents import Addition
 from incdsi.text.generators import Spans
+from incdsi_lab.embedded import KnownTexts
 
 CORE = ("constrain", "solve", "commit")
 
@@ -26,7 +24,7 @@ CORE = ("constrain", "solve", "commit")
 def fill(path: Path, data: RealData, places: Iterable[int], *, tuning: bool) -> tuple[Index, Result]:
     """A new index of these documents in that order, by embeddings made before, and what it took."""
     Index.create(path, data.encoder, tuning=tuning).close()
-    encoder = Known(data)
+    encoder = KnownTexts(data)
     index = Index.open(path, encoder, generator=Spans(limit=SPANS))
     documents = [data.documents[place] for place in places]
     asked = questions_of(data)

@@ -37,31 +37,6 @@ class Watched:
         return embeddings
 
 
-class Known:
-    """The embeddings of a real set, looked up by text; what is not among them is encoded, and counted."""
-
-    def __init__(self, data: RealData) -> None:
-        self.encoder = data.encoder
-        self.dimension = data.encoder.dimension
-        self.fingerprint = data.encoder.fingerprint
-        self.encoded = 0
-        contents = [document.content for document in data.documents]
-        made = [(contents, data.embeddings), *((some.texts, some.embeddings) for some in (data.train, data.spans))]
-        self._known = {_key(text): row for texts, rows in made for text, row in zip(texts, rows, strict=True)}
-
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
-        missing = {key: text for text in texts if (key := _key(text)) not in self._known}
-        if missing:
-            self.encoded += len(missing)
-            self._known.update(zip(missing, self.encoder.encode(list(missing.values()), progress), strict=True))
-        found = [self._known[_key(text)] for text in texts]
-        return np.stack(found) if found else np.empty((0, self.dimension), dtype=np.float32)
-
-
-def _key(text: str) -> str:
-    return " ".join(text.split())
-
-
 class Toy:
     """Unit vectors in clusters of about 50 documents; a text's first word, d<number>, says which document."""
 

@@ -76,6 +76,13 @@ class Embedded:
         return grouped(rows, np.concatenate([some.owners for some in questions]), len(self.documents))
 
     @cached_property
+    def by_text(self) -> dict[str, dict[str, Floats]]:
+        """The embeddings (h,) of each part by text: what a collection drawn from this one need not embed again."""
+        contents = [document.content for document in self.documents]
+        asked = {text: row for some in (self.queries, self.spans) for text, row in zip(some.texts, some.embeddings, strict=True)}
+        return {"documents": dict(zip(contents, self.embeddings, strict=True)), "queries": asked, "spans": asked}
+
+    @cached_property
     def _query_places(self) -> dict[str, int]:
         return {query.id: place for place, query in enumerate(self.collection.queries)}
 
@@ -92,11 +99,13 @@ def embed(
     *,
     cache: Path | None = None,
     generator: Generator | None = None,
+    whole: Embedded | None = None,
     progress: Progress | None = None,
 ) -> Embedded:
     """Embed a collection, or take from the cache what was embedded before.
 
-    The cache (by default the user's) goes by encoder and texts; an interrupted run resumes where it stopped.
+    The cache (by default the user's) goes by encoder and texts; an interrupted run resumes where it stopped. What the
+    `whole` has that this collection was drawn from is taken from there, with its share of the seconds.
     Generated queries that several documents share are dropped. `progress` counts characters: a document takes as
     long as a dozen queries.
     """
@@ -115,8 +124,10 @@ def embed(
     for (part, texts), told in zip(parts.items(), _by_characters(progress, list(parts.values())), strict=True):
         chosen = for_documents(encoder) if part == "documents" else encoder
         timed = _Timed(chosen, folder / f"{part}-{digest(texts)}.seconds")
-        made[part] = Embedder(encoder=timed, fingerprint=chosen.fingerprint, folder=folder).embed(texts, told)
-        seconds[f"encode {part}"] = timed.seconds
+        known = {} if whole is None else whole.by_text[part]
+        embedder = Embedder(encoder=timed, fingerprint=chosen.fingerprint, folder=folder, known=known)
+        made[part] = embedder.embed(texts, told)
+        seconds[f"encode {part}"] = timed.seconds + _share(whole, part, sum(text in known for text in texts))
     owners = np.array([owner for _, owner in spans], dtype=np.int64)
     return Embedded(
         collection=collection,
@@ -126,6 +137,12 @@ def embed(
         spans=Questions.of(parts["spans"], owners, made["spans"], generated=True),
         seconds=seconds,
     )
+
+
+def embedded_before(collection: Collection, encoder: Encoder, cache: Path | None = None) -> bool:
+    """Whether all documents of a collection were embedded once."""
+    folder = (cache or cache_home()) / f"{collection.name}-{encoder.fingerprint[:12]}"
+    return (folder / f"documents-{digest([document.content for document in collection.documents])}.seconds").exists()
 
 
 def generated_queries(collection: Collection, generator: Generator | None = None) -> dict[str, list[str]]:
@@ -142,6 +159,14 @@ def cache_home() -> Path:
     """Where embeddings are kept between runs."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "incdsi" / "benchmarks"
+
+
+def _share(whole: Embedded | None, part: str, taken: int) -> float:
+    """The seconds that so many texts of a part took when the whole was embedded."""
+    if whole is None:
+        return 0.0
+    count = len({"documents": whole.documents, "queries": whole.queries, "spans": whole.spans}[part])
+    return whole.seconds.get(f"encode {part}", 0.0) * taken / max(1, count)
 
 
 class _Timed:
@@ -161,6 +186,28 @@ class _Timed:
         with appearing_file(self._file) as file:
             file.write(str(self.seconds + time.perf_counter() - begin).encode())
         return rows
+
+
+class KnownTexts:
+    """An encoder that looks up what was embedded before, by its text; what is not among it is encoded, and counted."""
+
+    def __init__(self, data: Embedded) -> None:
+        self.dimension, self.fingerprint = data.encoder.dimension, data.encoder.fingerprint
+        self.encoded = 0
+        self._encoder = data.encoder
+        self._known = {_key(text): row for part in data.by_text.values() for text, row in part.items()}
+
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
+        missing = {key: text for text in texts if (key := _key(text)) not in self._known}
+        if missing:
+            self.encoded += len(missing)
+            self._known.update(zip(missing, self._encoder.encode(list(missing.values()), progress), strict=True))
+        found = [self._known[_key(text)] for text in texts]
+        return np.stack(found) if found else np.empty((0, self.dimension), dtype=np.float32)
+
+
+def _key(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _by_characters(progress: Progress | None, parts: Sequence[Sequence[str]]) -> list[Progress | None]:

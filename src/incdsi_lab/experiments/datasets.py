@@ -22,7 +22,7 @@ from incdsi_lab.data import (
     read_released,
 )
 from incdsi_lab.data.location import BESIDE, data_home
-from incdsi_lab.embedded import Embedded, embed
+from incdsi_lab.embedded import Embedded, embed, embedded_before
 from incdsi_lab.experiments.settings import PRESETS, SQUAD, StudySettings
 from incdsi_lab.splits import Split, split
 
@@ -32,17 +32,22 @@ RELEASED = "old_docs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """A collection, the split it came with, and a generator of the queries it came with, if any."""
+    """A collection, the split it came with, and a generator of the queries it came with, if any.
+
+    `whole` is what it was drawn from.
+    """
 
     collection: Collection
     own_split: Split | None = None
     generator: Generator | None = None
+    whole: Collection | None = None
 
     def sampled(self, documents: int, seed: int) -> Dataset:
         """A random draw of its documents with their queries (0: all); they are split anew."""
         if not 0 < documents < len(self.collection.documents):
             return self
-        return Dataset(collection=draw(self.collection, documents, seed), generator=self.generator)
+        drawn = draw(self.collection, documents, seed)
+        return Dataset(collection=drawn, generator=self.generator, whole=self.collection)
 
     def split(self, seed: int) -> Split:
         """Its own split, or one by the seed."""
@@ -85,10 +90,19 @@ def draw(collection: Collection, documents: int, seed: int) -> Collection:
 
 
 def embedded(
-    dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None
+    dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None, *, draws: int = 1
 ) -> Embedded:
-    """The dataset with all its embeddings, from the user's cache where possible."""
-    return embed(dataset.collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
+    """The dataset with all its embeddings, from the user's cache where possible.
+
+    What it was drawn from is embedded instead where that is less work: it was before, or `draws` of it are wanted.
+    """
+    collection, whole = dataset.collection, dataset.whole
+    if whole is None or not (
+        draws * len(collection.documents) >= len(whole.documents) or embedded_before(whole, encoder, cache)
+    ):
+        return embed(collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
+    everything = embed(whole, encoder, cache=cache, generator=dataset.generator, progress=progress)
+    return embed(collection, encoder, cache=cache, generator=dataset.generator, whole=everything)
 
 
 def require_texts(dataset: Dataset) -> None:
