@@ -22,7 +22,6 @@ from incdsi.lexical import LexicalIndex
 from incdsi.progress import Stopwatch
 from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked
 from incdsi_lab.baselines.ranking import best_of
-from incdsi_lab.fusion import standardised
 from incdsi_lab.ranking import Ranks, ranks
 
 PORTION = 256  # questions whose scores are alive at a time
@@ -196,3 +195,12 @@ def _reciprocal(scores: Floats) -> Floats:
     sorted_scores = np.sort(scores)
     ahead = len(scores) - np.searchsorted(sorted_scores, scores, side="right")
     return (1.0 / (LATER + 1.0 + ahead)).astype(np.float32)
+
+
+def standardised(scores: Floats) -> Floats:
+    """Standard deviations from the mean; zeros where all are the same."""
+    values = scores.astype(np.float64)
+    if len(values) == 0 or not values.std() > 0:
+        return np.zeros_like(scores)
+    result: Floats = (scores - np.float32(values.mean())) / np.float32(values.std())
+    return result

@@ -79,7 +79,11 @@ class Embedded:
     def by_text(self) -> dict[str, dict[str, Floats]]:
         """The embeddings (h,) of each part by text: what a collection drawn from this one need not embed again."""
         contents = [document.content for document in self.documents]
-        asked = {text: row for some in (self.queries, self.spans) for text, row in zip(some.texts, some.embeddings, strict=True)}
+        asked = {
+            text: row
+            for some in (self.queries, self.spans)
+            for text, row in zip(some.texts, some.embeddings, strict=True)
+        }
         return {"documents": dict(zip(contents, self.embeddings, strict=True)), "queries": asked, "spans": asked}
 
     @cached_property
@@ -165,8 +169,8 @@ def _share(whole: Embedded | None, part: str, taken: int) -> float:
     """The seconds that so many texts of a part took when the whole was embedded."""
     if whole is None:
         return 0.0
-    count = len({"documents": whole.documents, "queries": whole.queries, "spans": whole.spans}[part])
-    return whole.seconds.get(f"encode {part}", 0.0) * taken / max(1, count)
+    counts = {"documents": len(whole.documents), "queries": len(whole.queries), "spans": len(whole.spans)}
+    return whole.seconds.get(f"encode {part}", 0.0) * taken / max(1, counts[part])
 
 
 class _Timed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,7 @@ from incdsi.cli.app import app
 from incdsi.cli.options import AsJson, Quiet
 from incdsi.cli.output import emit, note, show, table
 from incdsi.cli.progress import progress
-from incdsi.errors import MissingExtra
+from incdsi.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from incdsi.text.encoders import Encoder
@@ -32,6 +33,15 @@ Out = Annotated[
 ]
 Data = Annotated[
     Path | None, typer.Option("--data", metavar="FOLDER", help="Where the collection is.", show_default=False)
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(
+        "--seeds",
+        metavar="1,2,3",
+        help="Several seeds, each in a folder of its own, and one report of their spread.",
+        show_default=False,
+    ),
 ]
 Orders = Annotated[int | None, typer.Option("--orders", min=1, help="Random orders of the curves.", show_default=False)]
 Finetuned = Annotated[
@@ -70,6 +80,7 @@ def repro(
     out: Out = None,
     data: Data = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="For the split and everything drawn at random.")] = 0,
+    seeds: Seeds = None,
     orders: Orders = None,
     trials: Annotated[
         int | None, typer.Option("--trials", min=1, help="Tuning trials per form.", show_default=False)
@@ -94,6 +105,7 @@ def repro(
       incdsi repro squad --out report
       incdsi repro nq-passages --only main --only frontier
       incdsi repro squad --small
+      incdsi repro squad --seeds 1,2,3,4,5 --documents 2500 --only main --frozen
       incdsi repro ./my-collection --orders 10 --json
       incdsi repro squad --encoder-epochs 3 --optimiser ax
     """
@@ -110,11 +122,24 @@ def repro(
     }
     settings = _settings(datasets.settings_for(dataset), small, seed, given)
     folder = out or Path(f"report-{Path(dataset).name}{'-small' if small else ''}")
-    hidden = as_json or quiet
-    study = _study(datasets, dataset, data, settings, folder, hidden)
+    hidden, command = as_json or quiet, laboratory.command_line()
+    if seeds is None:
+        study = _study(datasets, dataset, data, settings, folder, hidden)
+        with progress("studying", hidden=hidden) as report:
+            page = laboratory.run_study(study, names, command=command, progress=report)
+        _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
+        return
+    several = _seeds(seeds)
+
+    def studies() -> Iterator[Study]:
+        for one in several:
+            chosen = replace(settings, seed=one)
+            yield _study(datasets, dataset, data, chosen, folder / f"seed-{one}", hidden, draws=len(several))
+
     with progress("studying", hidden=hidden) as report:
-        page = laboratory.run_study(study, names, command=laboratory.command_line(), progress=report)
-    _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
+        page, finished = laboratory.run_studies(studies(), folder, names, command=command, progress=report)
+    spent = {f"seed {study.settings.seed}": sum(laboratory.took(study, names).values()) for study in finished}
+    _tell(finished[-1], spent, page, as_json=as_json, quiet=quiet)
 
 
 def _rooms() -> tuple[Any, Any]:
@@ -137,7 +162,19 @@ def _settings(preset: StudySettings, small: bool, seed: int, given: dict[str, An
     return replace(SMALL if small else preset, seed=seed, **told)
 
 
-def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool) -> Study:
+def _seeds(given: str) -> list[int]:
+    try:
+        seeds = list(dict.fromkeys(int(one) for one in given.split(",")))
+    except ValueError:
+        seeds = []
+    if len(seeds) < 2 or min(seeds) < 0:
+        raise InvalidInput(f"--seeds takes two or more whole numbers such as 1,2,3, not {given!r}")
+    return seeds
+
+
+def _study(
+    datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool, draws: int = 1
+) -> Study:
     from incdsi_lab.experiments.study import UNKNOWN, Study, facts
     from incdsi_lab.experiments.tasks import require_same
     from incdsi_lab.suggesting import require_ax
@@ -150,7 +187,7 @@ def _study(datasets: Any, name: str, data: Path | None, settings: StudySettings,
         require_ax()
     encoder, before = _encoder(dataset, split, settings, hidden)
     with progress("embedding", hidden=hidden) as report:
-        embedded = datasets.embedded(dataset, encoder, report)
+        embedded = datasets.embedded(dataset, encoder, report, draws=draws)
     return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
 
 

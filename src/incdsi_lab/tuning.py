@@ -1,4 +1,4 @@
-"""Choose weights and margins by rehearsing additions: Bayesian optimisation of the F-beta of old and new quality.
+"""Choose weights and margins by rehearsing additions: Bayesian optimisation of what old and new quality are worth.
 
 | here               | paper   | paper's form        | general form       |
 | ------------------ | ------- | ------------------- | ------------------ |
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -26,10 +26,11 @@ from incdsi_lab.embedded import Embedded
 from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import Ranks, Standing, ranks_among
 from incdsi_lab.splits import Split
-from incdsi_lab.streams import Newcomers, Places, State, add_all
+from incdsi_lab.streams import Floats, Newcomers, Places, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 
 BETA = 5.0  # how much more the old documents count than the new ones
+LOST = 20.0  # what a point that old documents lose below their level counts against one that new ones gain
 STEPS = 100  # of progress in one trial
 ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-3, high=1.0, log=True)}
 # Tried first, so that tuning never ends below it: what serves untuned, and for the paper's form weights near its own.
@@ -40,6 +41,7 @@ STARTS: Mapping[Method, Hyperparameters] = {
         margins=Margins(retrieve=5.0, preserve=7.0), weights=Weights(retrieve=0.5, anchor=6e-5), anchor_scale=0.0
     ),
 }
+Target = Callable[[float, float], float]  # of new and old quality
 OPTIMISERS: Mapping[str, Suggest] = {"gp": suggest_gp, "ax": suggest_ax}
 Optimiser = Literal["gp", "ax"]
 
@@ -49,13 +51,15 @@ class Rehearsal:
     """Additions to be tried with many hyperparameters, judged by validation queries from cached embeddings.
 
     `standing` is where the validation queries of the old documents stand before; `questions` are those of the
-    newcomers, whose owners are positions among them.
+    newcomers, whose owners are positions among them. `level` is what the old documents had when those that are taken
+    out and added again were still trained with them: what the additions should leave them.
     """
 
     state: State
     newcomers: Newcomers
     standing: Standing
     questions: Questions
+    level: float
     fingerprint: str
 
     def __post_init__(self) -> None:
@@ -75,6 +79,7 @@ class Rehearsal:
         questions: Sequence[Questions],
         *,
         expected: int = 0,
+        without: Floats | None = None,
         adapted: bool = False,
         seed: int = 0,
     ) -> Rehearsal:
@@ -82,28 +87,34 @@ class Rehearsal:
 
         The tuning documents alone say too little about what many more would do to the old ones. When more are
         `expected`, random initial documents stand in for the rest: they are taken out of the state and
-        added again, and everybody's quality is judged after that many. With an encoder that was `adapted` to the
-        initial documents, stand-ins are no longer new to it: only the tuning documents' queries are then judged as
-        new. Test queries and new documents are never looked at.
+        added again, and everybody's quality is judged after that many. The others made room for them when all were
+        trained together; `without` are the vectors of those others, the first of `drawn`, trained without them. With
+        an encoder that was `adapted` to the initial documents, stand-ins are no longer new to it: only the tuning
+        documents' queries are then judged as new. Test queries and new documents are never looked at.
         """
         if len(state) != len(split.initial):
             raise InvalidInput(
                 f"expected a state of the {len(split.initial)} initial documents, found one of {len(state)}"
             )
-        kept, added = _drawn(split, expected, np.random.default_rng(seed))
+        kept, added = drawn(split, expected, seed)
         initial, tuning = embedded.places(split.initial), embedded.places(split.tuning)
         places = np.concatenate([initial, tuning])[added]
         asked, documents = embedded.asked(split.val), len(embedded.documents)
         old, new = (asked.among(moved_to(some, documents)) for some in (initial[kept], places))
         if adapted:
             new = new.take(np.flatnonzero(added[new.owners] >= len(initial)))
-        remaining, newcomers = state.only(kept), Newcomers.of(embedded, places, questions)
+        newcomers = Newcomers.of(embedded, places, questions)
+        if without is None:
+            remaining = state.only(kept)
+        else:
+            remaining = State.of(without, Newcomers.of(embedded, initial[kept], questions), state.form)
         data = (split.collection_digest[:12], embedded.encoder.fingerprint[:12], split.seed, seed)
         return cls(
             state=remaining,
             newcomers=newcomers,
             standing=Standing.of(remaining.vectors, old.embeddings, old.owners),
             questions=new,
+            level=quality(ranks_among(state.vectors, old.embeddings, kept[old.owners])),
             fingerprint="-".join(map(str, (*data, sum(map(len, newcomers.queries))))),
         )
 
@@ -113,6 +124,24 @@ class Rehearsal:
         vectors = stream.state.vectors
         old = self.standing.after(vectors[stream.before :])
         return old, ranks_among(vectors, self.questions.embeddings, self.questions.owners + stream.before)
+
+
+def quality(ranks: Ranks) -> float:
+    """What rehearsals are judged by: MRR@10, from 0 to 1."""
+    return float(reciprocal(ranks).mean()) if len(ranks) else float("nan")
+
+
+def keeping(level: float) -> Target:
+    """What new documents reach, less LOST times what old ones lack to their level: where the rule should look.
+
+    The rule itself is `incdsi.index.tuning.best_keeping`.
+    """
+    return lambda new, old: new - LOST * max(0.0, level - old)
+
+
+def papers(new: float, old: float) -> float:
+    """The paper's target."""
+    return f_beta(new, old, BETA)
 
 
 def f_beta(new: float, old: float, beta: float) -> float:
@@ -125,6 +154,7 @@ def tune(
     rehearsal: Rehearsal,
     *,
     trials: int,
+    target: Target = papers,
     seed: int = 0,
     journal: Path | None = None,
     optimiser: Optimiser = "gp",
@@ -138,7 +168,8 @@ def tune(
     ranges = ranges_of(form)
     about = {
         "form": form,
-        "beta": BETA,
+        "beta": BETA if target is papers else 0.0,
+        "level": rehearsal.level,
         "seed": seed,
         "optimiser": optimiser,
         "start": _values(STARTS[form]),
@@ -150,7 +181,7 @@ def tune(
     finished = kept.finished[:trials]
     while len(finished) < trials:
         values = OPTIMISERS[optimiser](ranges, finished, seed) if finished else _values(STARTS[form])
-        trial = _tried(rehearsal, values, _within(progress, len(finished), trials))
+        trial = _tried(rehearsal, values, target, _within(progress, len(finished), trials))
         kept.add(trial)
         finished.append(trial)
         if progress is not None:
@@ -169,12 +200,12 @@ def ranges_of(form: Method) -> dict[str, Range]:
     }
 
 
-def _tried(rehearsal: Rehearsal, values: Mapping[str, float], progress: Progress | None) -> Finished:
+def _tried(rehearsal: Rehearsal, values: Mapping[str, float], target: Target, progress: Progress | None) -> Finished:
     begin = time.perf_counter()
     found = rehearsal.ranks(hyperparameters(values, rehearsal.state.form), progress)
-    old, new = (float(reciprocal(ranks).mean()) for ranks in found)
+    old, new = map(quality, found)
     facts = {"old": old, "new": new, "seconds": time.perf_counter() - begin}
-    return Finished(values=dict(values), target=f_beta(new, old, BETA), facts=facts)
+    return Finished(values=dict(values), target=target(new, old), facts=facts)
 
 
 def _values(how: Hyperparameters) -> dict[str, float]:
@@ -195,8 +226,9 @@ def hyperparameters(values: Mapping[str, float], form: Method) -> Hyperparameter
     )
 
 
-def _drawn(split: Split, expected: int, draw: np.random.Generator) -> tuple[Places, Places]:
+def drawn(split: Split, expected: int, seed: int) -> tuple[Places, Places]:
     """Places of the initial documents that stay, and of those added in their order: tuning ones follow initial ones."""
+    draw = np.random.default_rng(seed)
     initial, tuning = len(split.initial), len(split.tuning)
     order = draw.permutation(initial)
     stand_ins = order[: min(max(0, expected - tuning), initial // 2)]

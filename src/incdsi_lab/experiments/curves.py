@@ -12,12 +12,10 @@ from incdsi_lab.experiments.comparing import unique
 from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import LOOK, averaged, encoded, hits1, own_ranks
 from incdsi_lab.experiments.methods import (
-    BALANCED,
     FORM_OF,
     GENERAL,
-    GENERAL_BALANCED,
     PAPER,
-    PAPER_BALANCED,
+    PAPER_BY_RULE,
     RETRAINING,
     named,
     weights,
@@ -32,7 +30,7 @@ from incdsi_lab.streams import add_all
 
 NAME, TITLE = "curves", "Curves over additions"
 STEPS = (1, 3)  # times each power of ten
-METHODS = ("dense", PAPER, PAPER_BALANCED, GENERAL, GENERAL_BALANCED)
+METHODS = ("dense", PAPER, PAPER_BY_RULE, GENERAL)
 
 
 def marks(study: Study) -> list[int]:
@@ -62,7 +60,7 @@ def section(study: Study) -> Section:
         for group in ("old", "new")
     )
     orders = study.settings.orders
-    caption = f"H@1 while documents are added; mean and standard deviation of {orders} random orders. Dashed: β = 1."
+    caption = f"H@1 while documents are added; mean and standard deviation of {orders} random orders."
     return Section(
         name=NAME,
         title=TITLE,
@@ -110,7 +108,7 @@ def _series(study: Study, method: str, group: str) -> Series:
     return Series(
         label=named(method),
         style=FORM_OF.get(method, method),
-        dashed=method in BALANCED,
+        dashed=method == PAPER_BY_RULE,
         x=tuple(float(mark) for mark in marks(study)),
         y=tuple(mean for mean, _ in values),
         spread=tuple(deviation for _, deviation in values),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from incdsi.progress import Progress
-from incdsi_lab.baselines.lexical import BM25
-from incdsi_lab.experiments import main_table
-from incdsi_lab.experiments.comparing import basis, compared, unique
+from incdsi_lab.experiments import main_table, product
+from incdsi_lab.experiments.comparing import basis, unique
 from incdsi_lab.experiments.grid import (
     TUNED,
     Point,
@@ -18,88 +15,70 @@ from incdsi_lab.experiments.grid import (
     level,
     points,
 )
-from incdsi_lab.experiments.incremental import Fused
 from incdsi_lab.experiments.judging import hits1
-from incdsi_lab.experiments.methods import GENERAL, GENERAL_BALANCED, RETRAINING, incremental, named
+from incdsi_lab.experiments.methods import ANCHORS, RETRAINING, named
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.experiments.tuned import FORMS, tuned_tasks
 from incdsi_lab.experiments.weights import named as weights_named
-from incdsi_lab.fusion import LEXICAL_WEIGHT
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Aim, Section
 from incdsi_lab.report.tables import Table
 
 NAME, TITLE = "frontier", "The frontier of old and new"
-BESIDE = (RETRAINING, "dense", "BM25")
-GROUPS = ("old", "new")
-FUSED = {GENERAL: f"{NAME}/fused", GENERAL_BALANCED: f"{NAME}/fused (beta 1)"}
+BESIDE = (RETRAINING, "dense", *ANCHORS)
+WORDLESS = (RETRAINING, "dense", "best sentence", "product, empty, learned")  # drawn beside the learned points
 
 
 def tasks(study: Study) -> list[Task]:
-    """Both grids, what stands beside them, and the fused search."""
+    """Both grids, and what stands beside them."""
     last = study.additions[-1]
-    beside = [main_table.task_of(study, method, last) for method in (*BESIDE, *FUSED)]
+    beside = [main_table.task_of(study, method, last) for method in BESIDE]
     grids = grid_tasks(study, NAME, lambda: study.new)
-    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, *_fused_tasks(study)])
+    return unique([study.initial_task(), *tuned_tasks(study), *beside, *grids, *product.tasks(study)])
 
 
 def section(study: Study) -> Section:
     """The frontier drawn, and every point of it in a table."""
     found = {form: points(study, NAME, form) for form in FORMS}
-    beside = {name: study.piece(main_table.name_of(name, study.additions[-1]))["ranks"] for name in BESIDE}
-    fused = {method: study.piece(piece)["ranks"] for method, piece in FUSED.items()}
-    alone = {method: study.piece(main_table.name_of(method, study.additions[-1]))["ranks"] for method in FUSED}
+    others = {name: study.piece(main_table.name_of(name, study.additions[-1])) for name in BESIDE}
+    beside = {name: piece["ranks"] for name, piece in (others | product.rows(study)).items()}
     chosen = keeping_the_old(found["general"], level(study))
-    near = tuple(name for name in beside if name != "BM25")
     caption = "H@1 of old and new documents over a grid of weights, all new documents added; filled: tuned weights."
     return Section(
         name=NAME,
         title=TITLE,
-        paragraphs=(
-            _dominance(found),
-            *_fusion(alone, beside["BM25"], fused),
-            f"{chosen_by(study)} the point that the aims are about.",
-        ),
+        paragraphs=(_dominance(found), f"{chosen_by(study)} the point that the aims are about."),
         figures=(
             Figure(
                 name="frontier",
                 caption=caption,
                 panels=(
-                    _panel("learned and dense", found, {name: beside[name] for name in near}),
-                    _panel("with words", found, {**beside, "fused": fused[GENERAL_BALANCED]}),
+                    _panel("learned and dense", found, {name: beside[name] for name in WORDLESS}),
+                    _panel("with words", found, {name: some for name, some in beside.items() if name not in WORDLESS}),
                 ),
             ),
         ),
-        tables=(_table(found, beside, fused),),
+        tables=(_table(found, beside),),
         aims=_aims(chosen, beside[RETRAINING]),
     )
 
 
-def _fused_tasks(study: Study) -> list[Task]:
-    def make(method: str) -> Callable[[Progress], Fused]:
-        return lambda progress: Fused(incremental(study, method, progress), BM25(), LEXICAL_WEIGHT)
-
-    seconds = 0.01 * len(study.split.new) + 15 * (len(study.data.documents) / 9_748)
-    return [compared(study, piece, make(method), lambda: study.new, seconds=seconds) for method, piece in FUSED.items()]
-
-
-def _aims(chosen: Point | None, retrained: dict[str, str]) -> tuple[Aim, ...]:
+def _aims(chosen: Point, retrained: dict[str, str]) -> tuple[Aim, ...]:
     """What the general form is to reach, at the point that validation queries choose on its frontier."""
     old, new = (hits1(retrained[group]) for group in ("old", "new"))
-    if chosen is None:
-        found, kept, gained = "No point of the grid keeps the old documents that well.", False, False
-    else:
-        found = (
-            f"Found {chosen.old:.1f}/{chosen.new:.1f} (old/new H@1, {weights_named(chosen.how)}) against retraining's "
-            f"{old:.1f}/{new:.1f}."
-        )
-        kept = chosen.old >= old - main_table.OLD_WITHIN
-        gained = chosen.new >= new + main_table.NEW_ABOVE
+    found = (
+        f"Found {chosen.old:.1f}/{chosen.new:.1f} (old/new H@1, {weights_named(chosen.how)}) against retraining's "
+        f"{old:.1f}/{new:.1f}."
+    )
+    kept = chosen.old >= old - main_table.OLD_WITHIN
+    gained = chosen.new >= new - main_table.NEW_WITHIN
     where = "General form, best point for new documents that keeps old ones as retraining does by validation queries"
     return (
         Aim(text=f"{where}: old H@1 at least retraining's minus {main_table.OLD_WITHIN}", found=found, reached=kept),
-        Aim(text=f"{where}: new H@1 at least retraining's plus {main_table.NEW_ABOVE:g}", found=found, reached=gained),
+        Aim(
+            text=f"{where}: new H@1 at least retraining's minus {main_table.NEW_WITHIN:g}", found=found, reached=gained
+        ),
     )
 
 
@@ -107,8 +86,7 @@ def _panel(title: str, found: dict[Any, list[Point]], beside: dict[str, Any]) ->
     series = [_series(form, some, chosen) for form, some in found.items() for chosen in (False, True)]
     for name, ranks in beside.items():
         old, new = (hits1(ranks["old"]),), (hits1(ranks["new"]),)
-        label = f"{named(GENERAL_BALANCED)} + BM25" if name == "fused" else named(name)
-        series.append(Series(label=label, style=name, kind="points", x=old, y=new))
+        series.append(Series(label=named(name), style=name, kind="points", x=old, y=new))
     return Panel(title=title, x="old documents, H@1 (%)", y="new documents, H@1 (%)", series=tuple(series))
 
 
@@ -138,26 +116,7 @@ def _dominance(found: dict[Any, list[Point]]) -> str:
     )
 
 
-def _fusion(alone: dict[str, Any], words: dict[str, str], fused: dict[str, Any]) -> list[str]:
-    """What the lexical score adds to each."""
-    said = []
-    for method, ranks in fused.items():
-        both, learned, lexical = (tuple(hits1(of[group]) for group in GROUPS) for of in (ranks, alone[method], words))
-        beats = [
-            name
-            for name, other in (("words alone", lexical), ("the learned score alone", learned))
-            if both[0] > other[0] and both[1] > other[1]
-        ]
-        said.append(
-            f"With the lexical score fused in (weight {LEXICAL_WEIGHT:g}, not tuned) {named(method)} has "
-            f"{both[0]:.1f}/{both[1]:.1f} (old/new H@1), BM25 alone {lexical[0]:.1f}/{lexical[1]:.1f}, the learned "
-            f"score alone {learned[0]:.1f}/{learned[1]:.1f}: on both sides the sum beats "
-            f"{' and '.join(beats) or 'neither'}."
-        )
-    return said
-
-
-def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[str, Any]) -> Table:
+def _table(found: dict[Any, list[Point]], beside: dict[str, Any]) -> Table:
     rows = [
         (
             named(form),
@@ -167,8 +126,7 @@ def _table(found: dict[Any, list[Point]], beside: dict[str, Any], fused: dict[st
         for form, some in found.items()
         for point in sorted(some, key=lambda point: -point.old)
     ]
-    with_words = {f"{named(method)} + BM25": ranks for method, ranks in fused.items()}
-    for name, ranks in (beside | with_words).items():
+    for name, ranks in beside.items():
         rows.append((named(name), "-", *_cells(hits1(ranks["old"]), hits1(ranks["new"]))))
     columns = ("method", "weights", "H@1 old", "H@1 new")
     caption = f"The frontier, all new documents added ({basis(beside[RETRAINING])})"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.tuning import best_keeping
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import compared
 from incdsi_lab.experiments.judging import hits1
@@ -72,15 +71,9 @@ def chosen_by(study: Study) -> str:
     return f"{len(val['old']):,} validation queries of old and {len(val['new']):,} of new documents choose"
 
 
-def keeping_the_old(points: list[Point], level: float) -> Point | None:
-    """The best point for new documents of those that keep this level of old ones, by validation queries alone."""
-    kept = [point for point in points if point.val_old >= level]
-    return max(kept, key=lambda point: _known(point.val_new), default=None)
-
-
-def _known(value: float) -> float:
-    """The value; where there was no query to measure it with, less than any."""
-    return -1.0 if np.isnan(value) else value
+def keeping_the_old(points: list[Point], level: float) -> Point:
+    """The rule, by validation queries alone: the best point for new documents of those that keep the old ones' level."""
+    return best_keeping(points, lambda point: point.val_old, lambda point: point.val_new, level)
 
 
 def _task(study: Study, prefix: str, form: Method, key: str, part: Callable[[], Part]) -> Task:

@@ -1,19 +1,12 @@
-"""IncDSI as a method of the study, in the paper's form and in the general one; and learned fused with lexical."""
+"""IncDSI as a method of the study, in the paper's form and in the general one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-import numpy as np
-
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.progress import Progress, Stopwatch
-from incdsi_lab.baselines.lexical import BM25
-from incdsi_lab.baselines.protocol import Floats, Part, Questions, Ranked
-from incdsi_lab.baselines.ranking import best_of, blocks_of_scores
+from incdsi.progress import Progress
+from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.baselines.vectors import VectorMethod
 from incdsi_lab.embedded import grouped
-from incdsi_lab.fusion import fuse
 from incdsi_lab.streams import Newcomers, Solver, State, add_all
 
 
@@ -54,36 +47,3 @@ class Incremental(VectorMethod):
                 self._state, newcomers(new), hyperparameters=self._how, solver=self._solver, progress=self._progress
             )
         self._state, self._vectors = stream.state, stream.state.vectors
-
-
-class Fused:
-    """The sum of learned and lexical scores, each in standard deviations, as the index ranks."""
-
-    name = "fused"
-
-    def __init__(self, learned: Incremental, lexical: BM25, lexical_weight: float) -> None:
-        self._learned, self._lexical, self._weight = learned, lexical, lexical_weight
-        self._watch = Stopwatch()
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        return self._watch.seconds
-
-    def fit(self, initial: Part) -> None:
-        self._learned.fit(initial)
-        self._lexical.fit(initial)
-
-    def add(self, new: Part) -> None:
-        with self._watch.step("add"):
-            self._learned.add(new)
-            self._lexical.add(new)
-
-    def search(self, queries: Questions, k: int) -> Ranked:
-        with self._watch.step("search"):
-            return best_of(self._blocks(queries), k)
-
-    def _blocks(self, queries: Questions) -> Iterator[Floats]:
-        learned = blocks_of_scores(self._learned.embedded(queries), self._learned.document_vectors)
-        for dense, words in zip(learned, self._lexical.blocks(queries.texts), strict=True):
-            rows = [fuse(one, other, self._weight) for one, other in zip(dense, words, strict=True)]
-            yield np.stack(rows)

@@ -26,6 +26,7 @@ from incdsi_lab.experiments import (
     times,
 )
 from incdsi_lab.experiments.comparing import duration, unique
+from incdsi_lab.experiments.seeds import write_spread
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task, run_tasks
 from incdsi_lab.report.machine import PACKAGES, machine
@@ -68,6 +69,30 @@ def run_study(study: Study, names: Sequence[str], *, command: str, progress: Pro
     run_tasks(tasks, study.pieces, progress)
     sections = [EXPERIMENTS[name].section(study) for name in names]
     return write_report(study.pieces.folder, _about(study, tasks, command), sections)
+
+
+def run_studies(
+    studies: Iterable[Study], folder: Path, names: Sequence[str], *, command: str, progress: Progress | None = None
+) -> tuple[Path, list[Study]]:
+    """The same study with several seeds, each in a folder of its own, and one report of all; its page."""
+    finished = []
+    for study in studies:
+        run_study(study, names, command=command, progress=progress)
+        finished.append(study)
+    about = [_about(study, tasks_of(study, names), command) for study in finished]
+    first = about[0]
+    facts = {
+        **{name: first.facts[name] for name in ("encoder", "hardware", "versions", "settings")},
+        **{
+            f"split of seed {study.settings.seed}": one.facts["split"]
+            for study, one in zip(finished, about, strict=True)
+        },
+        **{
+            f"time of seed {study.settings.seed}": one.facts["time"] for study, one in zip(finished, about, strict=True)
+        },
+    }
+    together = About(title=f"{first.title}, {len(finished)} seeds", summary=first.summary, command=command, facts=facts)
+    return write_spread(folder, finished, names, together), finished
 
 
 def took(study: Study, names: Sequence[str]) -> dict[str, float]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -17,10 +19,12 @@ from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.baselines.protocol import Floats, Part
 from incdsi_lab.baselines.ranking import best
 from incdsi_lab.baselines.vectors import Dense
+from incdsi_lab.experiments import product
 from incdsi_lab.experiments.comparing import duration, interval, plain, unique
 from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import LOOK, encoded, hits1, judged, own_ranks
 from incdsi_lab.experiments.methods import (
+    ANCHORS,
     FINETUNED,
     RETRAINING,
     dpr,
@@ -31,7 +35,7 @@ from incdsi_lab.experiments.methods import (
 )
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
-from incdsi_lab.experiments.tuned import balanced, tuned_tasks
+from incdsi_lab.experiments.tuned import by_the_rule, tuned_tasks
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Section
 from incdsi_lab.report.tables import Table
@@ -42,13 +46,15 @@ From = Literal["tenth", "nothing"]
 BEGUN: dict[From, str] = {"tenth": "from a trained tenth", "nothing": "from nothing"}
 # Piece name: form, weights, where it begins.
 STREAMS: dict[str, tuple[Method, str, From]] = {
-    "paper, from a trained tenth": ("paper", "balanced", "tenth"),
-    "paper, from nothing": ("paper", "balanced", "nothing"),
-    "general, from a trained tenth": ("general", "balanced", "tenth"),
-    "general, from nothing": ("general", "balanced", "nothing"),
+    "paper, from a trained tenth": ("paper", "rule", "tenth"),
+    "paper, from nothing": ("paper", "rule", "nothing"),
+    "general, from a trained tenth": ("general", "rule", "tenth"),
+    "general, from nothing": ("general", "rule", "nothing"),
     "general, safe weights, from nothing": ("general", "safe", "nothing"),
 }
-GROWN: dict[str, Callable[[], protocol.Method]] = {"BM25": BM25, "dense": Dense}
+ITSELF = {f"product, {mode}": f"{product.NAMES['empty']}, {mode}" for mode in product.MODES}
+GROWN: dict[str, Callable[[], protocol.Method]] = {"dense": Dense, "BM25": BM25, **ANCHORS}
+HIDDEN = ("BM25", "plain hybrid, by ranks", "nearest question")  # in the table alone
 CONTINUED = ("DPR", "DSI-DPR", "DSI-Scratch")  # fitted to the first tenth
 
 
@@ -67,6 +73,7 @@ def tasks(study: Study) -> list[Task]:
             *(_stream_task(study, name) for name in STREAMS),
             *(_grown_task(study, name) for name in GROWN),
             *(_continued_task(study, method) for method in _continued(study)),
+            _product_task(study),
             *(_retraining_task(study, count) for count in counts(study)),
         ]
     )
@@ -74,17 +81,17 @@ def tasks(study: Study) -> list[Task]:
 
 def section(study: Study) -> Section:
     """Curves over the size of the index, and a table."""
-    named_rows = _rows(study)
+    named_rows = rows(study)
     series = tuple(
         Series(
-            label=_label(name),
+            label=label(name),
             style=_style(name),
             dashed="nothing" in name,
             x=tuple(float(count) for count in counts(study)),
             y=tuple(hits1(text) for text, _ in cells),
         )
         for name, cells in named_rows.items()
-        if "safe" not in name
+        if "safe" not in name and name not in HIDDEN
     )
     panel = Panel(title="all documents so far", x="documents in the index", y="H@1 (%)", series=series)
     caption = "H@1 over all documents so far while the index grows; dashed: no vector was trained at the start."
@@ -128,7 +135,7 @@ def _stream_task(study: Study, name: str) -> Task:
     form, weights, begun = STREAMS[name]
 
     def run(progress: Progress) -> Piece:
-        how = SAFE if weights == "safe" else balanced(study, form)
+        how = SAFE if weights == "safe" else by_the_rule(study, form)
         stream = _streamed(study, form, how, begun, progress)
         at = {}
         for count in counts(study):
@@ -171,7 +178,29 @@ def _grown_task(study: Study, name: str) -> Task:
             }
         return {"at": at}
 
-    return Task(name=f"{NAME}/{name}", run=run, seconds=(30 if name == "BM25" else 4) * _size(study))
+    return Task(name=f"{NAME}/{name}", run=run, seconds=(4 if name == "dense" else 30) * _size(study))
+
+
+def _product_task(study: Study) -> Task:
+    """An index in a folder, which tunes itself whenever it sees fit."""
+
+    def run(progress: Progress) -> Piece:
+        at, before, seconds = {}, 0, 0.0
+        everyone = _first(study, len(study.data.documents))
+        with TemporaryDirectory(prefix="incdsi-") as folder:
+            first = everyone.first(counts(study)[0])
+            with product.opened(study, Path(folder) / "index", first, "empty", progress) as index:
+                for count in counts(study):
+                    begin = time.perf_counter()
+                    arrived = everyone.take(np.arange(max(before, len(first)), count))
+                    index.add_many(arrived.documents, product.asked_of(arrived), progress=progress)
+                    seconds += time.perf_counter() - begin
+                    groups = {"all": study.asked(study.everything[:count])}
+                    at[str(count)] = {"ranks": product.judged(index.engine.view(), groups), "seconds": seconds}
+                    before = count
+        return {"at": at}
+
+    return Task(name=f"{NAME}/product", run=run, seconds=0.1 * len(study.data.documents))
 
 
 def _continued(study: Study) -> list[str]:
@@ -238,20 +267,25 @@ def _cells(study: Study, name: str) -> Cells:
     if name == RETRAINING:
         pieces = study.all_pieces([f"{NAME}/{RETRAINING}/{count}" for count in counts(study)])
         return [(piece["ranks"]["all"], piece["seconds"]) for piece in pieces]
+    if name in ITSELF:
+        at, mode = study.piece(f"{NAME}/product")["at"], name.removeprefix("product, ")
+        return [(at[str(count)]["ranks"][mode]["all"], at[str(count)]["seconds"]) for count in counts(study)]
     at = study.piece(f"{NAME}/{name}")["at"]
     return [(at[str(count)]["ranks"]["all"], at[str(count)]["seconds"]) for count in counts(study)]
 
 
-def _rows(study: Study) -> dict[str, Cells]:
+def rows(study: Study) -> dict[str, Cells]:
     continued = (_from_a_tenth(method) for method in _continued(study))
-    return {name: _cells(study, name) for name in (*GROWN, *continued, *STREAMS, RETRAINING)}
+    return {name: _cells(study, name) for name in (*GROWN, *continued, *STREAMS, *ITSELF, RETRAINING)}
 
 
 def _style(name: str) -> str:
     return name.split(",")[0]
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
+    if name in ITSELF or name in ANCHORS:
+        return ITSELF.get(name) or named(name)
     method, _, rest = name.partition(", ")
     return named(method) + (f", {rest}" if rest else "")
 
@@ -260,7 +294,7 @@ def _table(study: Study, rows: dict[str, Cells]) -> Table:
     columns = ("method", *(f"{count:,}" for count in counts(study)), "H@10 at the end", "seconds")
     cells = tuple(
         (
-            _label(name),
+            label(name),
             *(f"{hits1(text):.1f}" for text, _ in some[:-1]),
             interval(some[-1][0]),
             plain(some[-1][0], "H@10"),
@@ -282,15 +316,19 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
     )
     return (
         f"All {counts(study)[-1]:,} documents arrive in one random order; every document's test queries are ranked "
-        "among all documents so far. Every document is new once and then old, so the weights are those tuned "
-        "with β = 1. The last column is the time of all additions (for BM25: of indexing anew at every mark; for "
+        "among all documents so far. Weights are those that the rule chose for additions to the trained model; "
+        "`incdsi itself` tunes itself by what it holds out, and places everything again when it does. The last column "
+        "is the time of all additions (for BM25: of indexing anew at every mark; for "
         "retraining: of the last training alone).",
         f"At the end retraining has {end[RETRAINING]:.1f} % H@1. The general form is "
         f"{distance['general, from nothing']:+.1f} points from it when it began with nothing and "
         f"{distance['general, from a trained tenth']:+.1f} from a trained tenth; at no mark was the former "
         f"further behind than {min(worst, 0.0):+.1f}. The paper's form is "
         f"{distance['paper, from nothing']:+.1f} and {distance['paper, from a trained tenth']:+.1f}, dense search "
-        f"{end['dense'] - end[RETRAINING]:+.1f}, BM25 {end['BM25'] - end[RETRAINING]:+.1f}.",
+        f"{end['dense'] - end[RETRAINING]:+.1f}, the product's learned score "
+        f"{end['product, learned'] - end[RETRAINING]:+.1f}. With words: BM25 over text and known questions "
+        f"{end['words + questions']:.1f} %, plain hybrid {end['plain hybrid']:.1f}, the product "
+        f"{end['product, fused']:.1f}.",
         *_below_dense(end, list(rows)),
         *_shared_budget(study),
         *_not_unseen(study),
@@ -321,7 +359,7 @@ def _shared_budget(study: Study) -> list[str]:
 
 def _below_dense(end: dict[str, float], names: list[str]) -> list[str]:
     """Names the methods that learn and end where the texts' embeddings would have been better."""
-    worse = [f"{_label(name)} ({end[name]:.1f})" for name in names if name not in GROWN and end[name] < end["dense"]]
+    worse = [f"{label(name)} ({end[name]:.1f})" for name in names if name not in GROWN and end[name] < end["dense"]]
     return (
         [f"Below dense search ({end['dense']:.1f}), whose vectors learn nothing, end: {'; '.join(worse)}."]
         if worse

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from incdsi.engine.settings import Method
-from incdsi.hyperparameters import Hyperparameters
+from incdsi.hyperparameters import SAFE, Hyperparameters
 from incdsi.progress import Progress
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
+from incdsi_lab.anchors import anchors
 from incdsi_lab.baselines import protocol
 from incdsi_lab.baselines.classification import DSIDPR, Retraining
 from incdsi_lab.baselines.dpr import DPR, DPRSettings
@@ -17,31 +18,36 @@ from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.baselines.protocol import Floats
 from incdsi_lab.baselines.scratch import DSIScratch
 from incdsi_lab.baselines.vectors import Dense
+from incdsi_lab.experiments import product
 from incdsi_lab.experiments.incremental import Incremental
 from incdsi_lab.experiments.study import Study
-from incdsi_lab.experiments.tuned import balanced, tuned
+from incdsi_lab.experiments.tuned import by_the_rule, tuned
 from incdsi_lab.streams import Solver
 
-GENERAL, PAPER, PAPER_SLOW = "general", "paper", "paper (L-BFGS)"
-GENERAL_BALANCED, PAPER_BALANCED = "general (beta 1)", "paper (beta 1)"
+GENERAL, GENERAL_SAFE, PAPER, PAPER_SLOW = "general", "general (safe)", "paper", "paper (L-BFGS)"
+PAPER_BY_RULE = "paper (by the rule)"
 RETRAINING = "retraining"
 FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
-BALANCED = (GENERAL_BALANCED, PAPER_BALANCED)
 FORM_OF: dict[str, Method] = {
     GENERAL: "general",
-    GENERAL_BALANCED: "general",
+    GENERAL_SAFE: "general",
     PAPER: "paper",
-    PAPER_BALANCED: "paper",
+    PAPER_BY_RULE: "paper",
     PAPER_SLOW: "paper",
 }
+ANCHORS = {anchor.name: type(anchor) for anchor in anchors() if anchor.name != "dense"}
 LONG_NAMES = {
     GENERAL: "IncDSI, general form",
+    GENERAL_SAFE: "IncDSI, general form, safe weights",
     PAPER: "IncDSI, paper's form",
+    PAPER_BY_RULE: "IncDSI, paper's form, by the rule",
     PAPER_SLOW: "IncDSI, paper's form and solver",
-    GENERAL_BALANCED: "IncDSI, general form (β = 1)",
-    PAPER_BALANCED: "IncDSI, paper's form (β = 1)",
     RETRAINING: "full retraining",
-    "dense": "dense",
+    "BM25": "BM25 (bm25s)",
+    "words": "BM25 (the index's)",
+    "words + questions": "BM25 over text and known questions",
+    "nearest question": "nearest known question",
+    **product.ROWS,
 }
 
 
@@ -66,8 +72,10 @@ def incremental(
 
 
 def weights(study: Study, name: str) -> Hyperparameters:
-    """What was tuned for a method: with the paper's beta, or with both sides counting alike."""
-    return (balanced if name in BALANCED else tuned)(study, FORM_OF[name])
+    """What a method has: safe weights, or tuned ones, by the paper's beta or by the rule."""
+    if name == GENERAL_SAFE:
+        return SAFE
+    return by_the_rule(study, "paper") if name == PAPER_BY_RULE else tuned(study, FORM_OF[name])
 
 
 def base_encoder(study: Study) -> TorchEncoder:
@@ -117,16 +125,21 @@ def finetuning_seconds(study: Study, method: str, *, initial: int, added: int, j
 def makers(study: Study) -> dict[str, Callable[[Progress], protocol.Method]]:
     """All methods of the main table in its order; finetuned ones where the study has them."""
     made: dict[str, Callable[[Progress], protocol.Method]] = {
-        "BM25": lambda _: BM25(),
         "dense": lambda _: Dense(),
+        "BM25": lambda _: BM25(),
+        **{name: _without_progress(anchor) for name, anchor in ANCHORS.items()},
         "DPR": lambda progress: dpr(study, progress),
         "DSI-DPR": lambda progress: dsi_dpr(study, study.initial_vectors(), progress),
         "DSI-Scratch": lambda progress: scratch(study, study.initial_vectors(), len(study.split.new), progress),
         RETRAINING: lambda progress: Retraining(study.frozen, initial=study.initial_vectors(), progress=progress),
         PAPER_SLOW: lambda progress: incremental(study, PAPER_SLOW, progress),
         PAPER: lambda progress: incremental(study, PAPER, progress),
-        PAPER_BALANCED: lambda progress: incremental(study, PAPER_BALANCED, progress),
+        PAPER_BY_RULE: lambda progress: incremental(study, PAPER_BY_RULE, progress),
+        GENERAL_SAFE: lambda progress: incremental(study, GENERAL_SAFE, progress),
         GENERAL: lambda progress: incremental(study, GENERAL, progress),
-        GENERAL_BALANCED: lambda progress: incremental(study, GENERAL_BALANCED, progress),
     }
     return {name: make for name, make in made.items() if study.settings.finetuned or name not in FINETUNED}
+
+
+def _without_progress(made: Callable[[], protocol.Method]) -> Callable[[Progress], protocol.Method]:
+    return lambda _: made()

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from incdsi.hyperparameters import SAFE
-from incdsi_lab.experiments import frontier, long_stream, main_table
+from incdsi_lab.experiments import long_stream, main_table, product
 from incdsi_lab.experiments.comparing import against, asked, interval, unique
 from incdsi_lab.experiments.judging import hits1
-from incdsi_lab.experiments.methods import GENERAL, GENERAL_BALANCED
+from incdsi_lab.experiments.methods import GENERAL, GENERAL_SAFE
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
-from incdsi_lab.experiments.weights import GENERAL as GRID
 from incdsi_lab.report.sections import Aim, Section
 from incdsi_lab.report.tables import Table
 
 NAME, TITLE = "noharm", "No harm"
-SAFE_POINT = f"{frontier.NAME}/general/{GRID.index(SAFE)}"
-SAFELY, TUNED, BALANCED = (f"general form, {how}" for how in ("safe weights", "tuned weights", "tuned with β = 1"))
-ADDED = {"dense": "dense", SAFELY: SAFE_POINT, TUNED: GENERAL, BALANCED: GENERAL_BALANCED}
-GROWN = {"dense": "dense", SAFELY: "general, safe weights, from nothing", BALANCED: "general, from nothing"}
+SAFELY, TUNED = (f"general form, {how}" for how in ("safe weights", "tuned by the rule"))
+DEFAULT = "incdsi itself, learned"  # trained first where documents are added, grown from nothing where they are grown
+ADDED = {"dense": "dense", SAFELY: GENERAL_SAFE, TUNED: GENERAL, DEFAULT: "product, trained, learned"}
+GROWN = {
+    "dense": "dense",
+    SAFELY: "general, safe weights, from nothing",
+    TUNED: "general, from nothing",
+    DEFAULT: "product, learned",
+}
 
 
 def tasks(study: Study) -> list[Task]:
-    """Pieces of the main table, the frontier and the long stream."""
+    """Pieces of the main table and the long stream."""
     last = study.additions[-1]
-    mine = {SAFE_POINT, f"{long_stream.NAME}/dense", *(f"{long_stream.NAME}/{name}" for name in GROWN.values())}
-    others = [*frontier.tasks(study), *long_stream.tasks(study)]
-    needed = [task for task in others if task.name in mine or task.name.startswith(("initial/", "tuned/"))]
-    return unique([*needed, *(main_table.task_of(study, name, last) for name in ("dense", GENERAL, GENERAL_BALANCED))])
+    grown = {f"{long_stream.NAME}/{name}" for name in ("dense", "product", GROWN[SAFELY], GROWN[TUNED])}
+    shared = ("initial/", "tuned/", "rehearsal")
+    needed = [task for task in long_stream.tasks(study) if task.name in grown or task.name.startswith(shared)]
+    added = [main_table.task_of(study, name, last) for name in ("dense", GENERAL_SAFE, GENERAL)]
+    return unique([*needed, *added, *product.tasks(study)])
 
 
 def section(study: Study) -> Section:
     """Added to the initial model, and grown from nothing."""
     last = study.additions[-1]
+    itself = product.rows(study)
     added = {
-        name: study.piece(piece if piece == SAFE_POINT else main_table.name_of(piece, last))
+        name: itself[piece] if piece in itself else study.piece(main_table.name_of(piece, last))
         for name, piece in ADDED.items()
     }
     grown = {name: long_stream.final(study, piece) for name, piece in GROWN.items()}
