@@ -16,7 +16,8 @@ from incdsi.progress import Progress
 from incdsi.training import embeddings
 from incdsi_lab.collection import Collection
 from incdsi_lab.data import read_jsonl
-from incdsi_lab.embedded import embed
+from incdsi_lab.embedded import KnownTexts, embed
+from incdsi_lab.experiments.datasets import Dataset, embedded
 from tests.lab import data_samples as samples
 
 
@@ -43,6 +44,45 @@ class HashEncoder:
 @pytest.fixture
 def collection(tmp_path: Path) -> Collection:
     return read_jsonl(samples.ours(tmp_path / "made"))
+
+
+def test_what_was_drawn_from_a_collection_is_not_embedded_again(collection: Collection, tmp_path: Path) -> None:
+    encoder = HashEncoder()
+    dataset = Dataset(collection=collection)
+    drawn = dataset.sampled(10, seed=3)
+    alone = embedded(drawn, encoder, cache=tmp_path / "alone")
+    whole = embedded(dataset, encoder, cache=tmp_path / "cache")
+    before = encoder.asked
+    found = embedded(drawn, encoder, cache=tmp_path / "cache")
+    assert encoder.asked == before
+    for one, other in zip((found.queries, found.spans), (alone.queries, alone.spans), strict=True):
+        assert one.texts == other.texts
+        np.testing.assert_array_equal(one.embeddings, other.embeddings)
+    np.testing.assert_array_equal(found.embeddings, alone.embeddings)
+    share = len(found.queries) / len(whole.queries)
+    assert found.seconds["encode queries"] == pytest.approx(share * whole.seconds["encode queries"])
+
+
+def test_the_whole_is_embedded_at_once_when_enough_of_it_is_wanted(collection: Collection, tmp_path: Path) -> None:
+    drawn = Dataset(collection=collection).sampled(10, seed=3)
+    alone, whole = HashEncoder(), HashEncoder()
+    embedded(drawn, alone, cache=tmp_path / "alone")
+    embedded(drawn, whole, cache=tmp_path / "whole", draws=5)
+    assert whole.asked > 2 * alone.asked
+
+
+def test_texts_are_looked_up_and_what_is_not_known_is_encoded_and_counted(
+    collection: Collection, tmp_path: Path
+) -> None:
+    encoder = HashEncoder()
+    data = embed(collection, encoder, cache=tmp_path / "cache")
+    known, before = KnownTexts(data), encoder.asked
+    contents = [document.content for document in collection.documents]
+    np.testing.assert_array_equal(known.encode(contents), data.embeddings)
+    assert (known.encoded, encoder.asked) == (0, before)
+    known.encode(["never seen", contents[0], "never seen"])
+    assert known.encoded == 1
+    assert known.encode([]).shape == (0, 4)
 
 
 def test_everything_is_embedded_in_its_place(collection: Collection, tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from tests.training.training_problems import tiny_encoder
         (["squad", "--only", "maine"], "no experiment is called maine; there are main, curves"),
         (["squad", "--optimiser", "luck"], "the optimiser must be gp or ax, not 'luck'"),
         (["empty"], "empty"),
+        (["squad", "--seeds", "1"], "--seeds takes two or more whole numbers such as 1,2,3, not '1'"),
+        (["squad", "--seeds", "1,b"], "not '1,b'"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(
@@ -82,6 +84,20 @@ def test_the_encoder_learns_first_when_asked(made: Path, tmp_path: Path) -> None
     about = json.loads(Path("out", "study.json").read_text())
     assert about["encoder_epochs"] == 1
     assert about["encoder"] == TorchEncoder.load(learned).fingerprint
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.slow
+def test_several_seeds_have_a_folder_each_and_one_report(tmp_path: Path) -> None:
+    options = ["--small", "--documents", "50", "--only", "main", "--frozen", "--encoder", str(tmp_path / "model")]
+    for _ in range(2):  # the second finds all pieces there
+        result = CliRunner().invoke(app, ["repro", "./made", *options, "--seeds", "1,2", "--out", "out", "--json"])
+        assert result.exit_code == 0, (result.output, result.exception)
+        assert set(json.loads(result.stdout)["seconds"]) == {"seed 1", "seed 2"}
+    said = Path("out", "report.md").read_text()
+    assert "2 seeds" in said
+    assert "with every seed" in said
+    assert Path("out", "seed-2", "report.md").exists()
 
 
 def test_the_help_has_examples() -> None:

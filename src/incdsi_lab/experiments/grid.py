@@ -72,7 +72,7 @@ def chosen_by(study: Study) -> str:
 
 
 def keeping_the_old(points: list[Point], level: float) -> Point:
-    """The rule, by validation queries alone: the best point for new documents of those that keep the old ones' level."""
+    """The rule, by validation queries alone: the best point for new documents of those that keep old ones so well."""
     return best_keeping(points, lambda point: point.val_old, lambda point: point.val_new, level)
 
 

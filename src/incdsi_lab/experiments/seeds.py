@@ -72,8 +72,8 @@ def _method(studies: Sequence[Study]) -> str:
     seeds = ", ".join(str(study.settings.seed) for study in studies)
     return (
         f"Seeds {seeds}: each draws its documents, splits, trains, tunes and tests anew. Mean ± standard deviation "
-        "over the seeds; differences to retraining are of the same seed, and the worst is the lowest of them. Weights were "
-        "chosen by validation queries alone."
+        "over the seeds; differences to retraining are of the same seed, and the worst is the lowest of them. Weights "
+        "were chosen by validation queries alone."
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 from incdsi.errors import InvalidFile, InvalidHyperparameters, InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE
 from incdsi_lab.baselines.ranking import best
-from incdsi_lab.experiments import curves, generated_only, long_stream, main_table, query_count
+from incdsi_lab.experiments import curves, generated_only, long_stream, main_table, product, query_count, seeds
 from incdsi_lab.experiments.comparing import require_agreement
 from incdsi_lab.experiments.grid import Point, keeping_the_old, level
 from incdsi_lab.experiments.judging import decoded, encoded, hits1, own_ranks, scores_of, searched, standing
@@ -185,10 +185,39 @@ def point(key: str, val_old: float, val_new: float) -> Point:
 
 def test_a_point_of_the_grid_is_chosen_by_validation_queries_among_those_that_keep_the_old() -> None:
     points = [point("careful", 50.0, 40.0), point("level", 49.8, 45.0), point("daring", 49.0, 60.0)]
-    found = keeping_the_old(points, 49.7)
-    assert found is not None
-    assert found.key == "level"
-    assert keeping_the_old(points, 60.0) is None
+    assert keeping_the_old(points, 49.7).key == "level"
+    assert keeping_the_old(points, 60.0).key == "careful"
+
+
+def test_the_general_form_is_tuned_by_the_rule_and_the_papers_by_its_beta(finished: Finished) -> None:
+    study = finished.study
+    piece = study.piece("tuned/general")
+    kept = [trial for trial in piece["trials"] if trial["old"] >= piece["level"]]
+    chosen = next(trial for trial in piece["trials"] if trial["weights"] == asdict(tuned(study, "general")))
+    assert chosen["new"] == max(trial["new"] for trial in kept) if kept else True
+    assert tuned(study, "paper") == chosen_by(study, "paper", 5.0)
+
+
+def test_the_product_is_beside_the_study_and_was_told_nothing_of_it(finished: Finished) -> None:
+    study = finished.study
+    rows = product.rows(study)
+    assert set(rows) == set(product.ROWS)
+    for piece in rows.values():
+        assert len(piece["ranks"]["old"]) == len(study.initial)
+        assert len(piece["ranks"]["new"]) == len(study.new)
+    said = (finished.page.parent / "report.md").read_text()
+    assert "incdsi itself, trained first, fused" in said
+    assert "BM25 over text and known questions" in said
+
+
+def test_several_seeds_make_one_report(finished: Finished) -> None:
+    section = seeds.main_section([finished.study, finished.study])
+    (spread, each) = section.tables
+    rows = {row[0]: row for row in spread.rows}
+    retrained = hits1(main_table.retrained(finished.study)["ranks"]["old"])
+    assert rows["full retraining"][1] == f"{retrained:.1f} ± 0.0"
+    assert len(each.columns) == 3
+    assert seeds.stream_section([finished.study]).tables[0].rows
 
 
 def test_both_forms_are_to_keep_old_documents_as_retraining_does(finished: Finished) -> None:
