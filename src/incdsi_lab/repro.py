@@ -133,7 +133,7 @@ def repro(
 
     def studies() -> Iterator[Study]:
         for one in several:
-            chosen = replace(settings, seed=one)
+            chosen = replace(settings, seed=one, additions=())  # all new documents at once
             yield _study(datasets, dataset, data, chosen, folder / f"seed-{one}", hidden, draws=len(several))
 
     with progress("studying", hidden=hidden) as report:
