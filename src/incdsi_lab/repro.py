@@ -105,7 +105,7 @@ def repro(
       incdsi repro squad --out report
       incdsi repro nq-passages --only main --only frontier
       incdsi repro squad --small
-      incdsi repro squad --seeds 1,2,3,4,5 --documents 2500 --only main --frozen
+      incdsi repro squad --seeds 1,2,3,4,5 --documents 2500 --only main --only product
       incdsi repro ./my-collection --orders 10 --json
       incdsi repro squad --encoder-epochs 3 --optimiser ax
     """

@@ -21,6 +21,7 @@ from incdsi_lab.experiments import (
     long_stream,
     main_table,
     no_harm,
+    product,
     query_count,
     starts,
     times,
@@ -34,6 +35,7 @@ from incdsi_lab.report.pages import About, write_report
 
 ALL: tuple[ModuleType, ...] = (
     main_table,
+    product,
     curves,
     times,
     generated_only,

@@ -68,7 +68,6 @@ def tasks(study: Study) -> list[Task]:
             for method in made
             if method in methods_at(study, count)
         ),
-        *product.tasks(study),
     ]
 
 
@@ -86,9 +85,9 @@ def task_of(study: Study, method: str, count: int) -> Task:
 
 
 def pieces_at(study: Study, count: int) -> dict[str, Any]:
-    """What every method reached with this many new documents; the product with all of them."""
+    """What every method reached with this many new documents; the product with all of them, where it was run."""
     found = {method: study.piece(name_of(method, count)) for method in methods_at(study, count)}
-    return found | (product.rows(study) if count == study.additions[-1] else {})
+    return found | (product.rows(study) if count == study.additions[-1] and product.finished(study) else {})
 
 
 def retrained_task(study: Study) -> Task:
@@ -162,10 +161,7 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
         "documents and their queries costs both the same; retraining has the old ones embedded already.",
         *_not_at_its_best(last),
         f"{rehearsed(study)} The paper's form is tuned by its F-beta (β = {BETA:g}), and beside it by the rule.",
-        "`incdsi itself` is the product: an index that gets the initial documents with their questions, tunes itself "
-        "by those it holds out, and then gets the new ones; it is told nothing of the study. Trained first, it begins "
-        "with vectors trained together.",
-        *_beside(last),
+        *([f"{product.ABOUT} {_beside(last)}"] if FUSED in last else []),
         *_finetuned_note(study),
     ]
 
@@ -207,6 +203,8 @@ def _aims(last: dict[str, Any]) -> tuple[Aim, ...]:
         )
         for side, (name, within) in enumerate((("old", OLD_WITHIN), ("new", NEW_WITHIN)))
     ]
+    if FUSED not in last:
+        return tuple(aims)
     mine = _h1(last[FUSED])
     best = max(BESIDE, key=lambda name: sum(_h1(last[name])))
     other = _h1(last[best])
@@ -231,7 +229,7 @@ def _against_the_paper(last: dict[str, Any]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _beside(last: dict[str, Any]) -> list[str]:
+def _beside(last: dict[str, Any]) -> str:
     """What is above the product, of all that needs no learned vectors."""
     mine = _h1(last[FUSED])
     above = [
@@ -241,7 +239,7 @@ def _beside(last: dict[str, Any]) -> list[str]:
         if old > mine[0] or new > mine[1]
     ]
     said = f"Not below it, on old or on new documents: {', '.join(above)}." if above else "All of it is below, on both."
-    return [f"The product's fused search has {mine[0]:.1f}/{mine[1]:.1f} (old/new H@1) beside plain search. {said}"]
+    return f"The product's fused search has {mine[0]:.1f}/{mine[1]:.1f} (old/new H@1) beside plain search. {said}"
 
 
 def _h1(piece: dict[str, Any]) -> tuple[float, float]:

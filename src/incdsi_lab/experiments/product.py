@@ -10,19 +10,30 @@ from typing import Any, Literal
 
 from incdsi import Index
 from incdsi.engine.protocol import View
+from incdsi.engine.settings import Settings
 from incdsi.index.quality import LEARNED_ALONE, Probe, ranks_by_fusion
 from incdsi.progress import Progress
 from incdsi_lab.baselines.protocol import Part, Questions
 from incdsi_lab.embedded import KnownTexts
+from incdsi_lab.experiments.comparing import interval
 from incdsi_lab.experiments.datasets import Given
 from incdsi_lab.experiments.judging import encoded
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
+from incdsi_lab.experiments.weights import named as weights_named
+from incdsi_lab.report.sections import Section
+from incdsi_lab.report.tables import Table
 
+NAME, TITLE = "product", "The product itself"
+ABOUT = (
+    "`incdsi itself` is the product: an index that gets the initial documents with their questions, tunes itself by "
+    "those it holds out, and then gets the new ones; it is told nothing of the study. Trained first, it begins with "
+    "vectors trained together."
+)
 Begun = Literal["empty", "trained"]
 MODES = ("learned", "fused")
 NAMES: dict[Begun, str] = {"empty": "incdsi itself", "trained": "incdsi itself, trained first"}
-ROWS = {f"product, {begun}, {mode}": f"{NAMES[begun]}, {mode}" for begun in NAMES for mode in MODES}
+ROWS = {f"{NAME}, {begun}, {mode}": f"{NAMES[begun]}, {mode}" for begun in NAMES for mode in MODES}
 
 
 def tasks(study: Study) -> list[Task]:
@@ -30,13 +41,39 @@ def tasks(study: Study) -> list[Task]:
     return [_task(study, begun) for begun in NAMES]
 
 
+def finished(study: Study) -> bool:
+    """Whether both were run."""
+    return all(f"{NAME}/{begun}" in study.pieces for begun in NAMES)
+
+
+def section(study: Study) -> Section:
+    """What it chose for itself; its figures are in the main table."""
+    chosen = {begun: Settings.from_json(study.piece(f"{NAME}/{begun}")["settings"]) for begun in NAMES}
+    cells = tuple(
+        (
+            NAMES[begun],
+            weights_named(settings.hyperparameters),
+            f"{settings.lexical_weight:.2f}",
+            f"{settings.nearest_share:.2f}",
+            f"{settings.tuned_at:,}",
+            *(interval(rows(study)[f"{NAME}, {begun}, {mode}"]["ranks"][g]) for mode in MODES for g in ("old", "new")),
+        )
+        for begun, settings in chosen.items()
+    )
+    heads = tuple(f"{mode} {group}" for mode in MODES for group in ("old", "new"))
+    columns = ("index", "weights", "lexical weight", "nearest share", "questions held out at the last tuning", *heads)
+    asked = f"{len(study.initial):,} documents, then {len(study.new):,} new ones"
+    table = Table(name=NAME, caption=f"What it chose for itself, and H@1 ({asked})", columns=columns, rows=cells)
+    return Section(name=NAME, title=TITLE, paragraphs=(ABOUT,), tables=(table,))
+
+
 def rows(study: Study) -> dict[str, Piece]:
     """What each mode reached after all new documents, as pieces of the main table."""
     found = {}
     for begun in NAMES:
-        piece = study.piece(f"product/{begun}")
+        piece = study.piece(f"{NAME}/{begun}")
         for mode in MODES:
-            found[f"product, {begun}, {mode}"] = {"ranks": piece["ranks"][mode], "seconds": {"add": piece["add"]}}
+            found[f"{NAME}, {begun}, {mode}"] = {"ranks": piece["ranks"][mode], "seconds": {"add": piece["add"]}}
     return found
 
 
@@ -54,7 +91,7 @@ def _task(study: Study, begun: Begun) -> Task:
 
     each = 0.1 if begun == "empty" else 0.02
     seconds = each * len(study.initial) + 0.01 * len(study.split.test)
-    return Task(name=f"product/{begun}", run=run, seconds=seconds)
+    return Task(name=f"{NAME}/{begun}", run=run, seconds=seconds)
 
 
 def opened(study: Study, path: Path, part: Part, begun: Begun, progress: Progress | None = None) -> Index:

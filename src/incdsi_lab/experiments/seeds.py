@@ -36,6 +36,7 @@ def main_section(studies: Sequence[Study]) -> Section:
     for study in studies:
         for method, piece in main_table.pieces_at(study, study.additions[-1]).items():
             found.setdefault(method, []).append(tuple(hits1(piece["ranks"][group]) for group in GROUPS))
+    found = {method: each for method, each in found.items() if len(each) == len(studies)}
     old, new = (sum(len(some) for some in side) for side in zip(*(_asked(study) for study in studies), strict=True))
     return Section(
         name=main_table.NAME,
@@ -121,7 +122,9 @@ def _apart(found: Mapping[str, list[tuple[float, ...]]], method: str, other: str
 
 def _worst(found: Figures) -> list[str]:
     """What stands above the product's fused search in at least one seed."""
-    mine = "product, empty, fused"
+    mine = main_table.FUSED
+    if mine not in found:
+        return []
     above = [
         f"{named(name)} ({int((_apart(found, name, mine) >= 0).any(axis=1).sum())} of {len(found[name])} seeds)"
         for name in main_table.BESIDE
@@ -146,7 +149,7 @@ def _aims(found: Figures) -> tuple[Aim, ...]:
             reached=bool(new.mean() >= -main_table.NEW_WITHIN - 1e-9),
         ),
     ]
-    for method, how in NEWCOMERS.items():
+    for method, how in ((name, how) for name, how in NEWCOMERS.items() if name in found):
         gain = _apart(found, method, "dense")[:, 1]
         aims.append(
             Aim(
