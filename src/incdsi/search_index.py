@@ -113,9 +113,11 @@ class SearchIndex(Protocol):
         documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
+        if_version: int | None = None,
         progress: Progress | None = None,
+        whole: bool = False,
     ) -> list[Addition]:
-        """Update those documents that are there and add the others, in portions."""
+        """Update those documents that are there and add the others, in portions; with `whole`, all of them or none."""
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """Make this query find that document from now on; no other document's vector changes."""

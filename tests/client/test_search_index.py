@@ -137,6 +137,11 @@ def test_many_are_updated_or_added_together(index: SearchIndex) -> None:
     with pytest.raises(DuplicateDocument, match="twice in the batch"):
         index.upsert_many([some[0], some[0]])
     assert index.count({"new": True}) == 6
+    before = index.version
+    index.upsert_many([*some[4:], Document(id="x", text="rope")], if_version=before, whole=True)
+    assert (index.count({"new": True}), "x" in index) == (4, True)
+    with pytest.raises(VersionConflict):
+        index.upsert_many(some, if_version=before)
 
 
 def test_a_dict_can_stand_for_a_document(index: SearchIndex) -> None:

@@ -29,7 +29,7 @@ from index_samples import (
 )
 from numpy.typing import NDArray
 
-from incdsi.documents import Addition, Document
+from incdsi.documents import Addition, Document, Taught
 from incdsi.errors import (
     DiskFull,
     DuplicateDocument,
@@ -403,6 +403,51 @@ def test_upsert_adds_what_is_not_there_and_updates_what_is(index: Index) -> None
     assert index.get("a") == doc("a", 1)
     assert index.queries("a") == ["first", "second"]
     assert len(index) == 1
+
+
+@pytest.mark.parametrize("tuning", [True, False])
+def test_many_are_upserted_whole_as_they_are_one_by_one(tmp_path: Path, tuning: bool) -> None:
+    mixed = [doc("n0"), doc("d1", 1), doc("d2"), doc("n1"), doc("d3"), doc("d4", 2)]
+    queries = {
+        "n0": asked("n0"),
+        "d1": ["another question"],
+        "d3": [Taught("where the bears are")],
+        "d4": asked("d4", 3),
+    }
+    with (
+        Index.create(tmp_path / "a", TOY, tuning=tuning) as one,
+        Index.create(tmp_path / "b", TOY, tuning=tuning) as many,
+    ):
+        for index in (one, many):
+            index.add_many(docs(8), asked_for(docs(8)))
+        singly = {
+            document.id: one.upsert(document, queries.get(document.id, ())) for document in sorted(mixed, key=new)
+        }
+        together = many.upsert_many(mixed, queries, whole=True)
+        assert [addition.document_id for addition in together] == [document.id for document in mixed]
+        assert [addition.status for addition in together] == [singly[document.id].status for document in mixed]
+        assert stored(one) == stored(many)
+        assert answers(one) == answers(many)
+
+
+def new(document: Document) -> bool:
+    """Those that are there go first."""
+    return document.id.startswith("n")
+
+
+def test_a_whole_upsert_is_one_change_or_none(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.add_many(docs(4))
+    before, found = index.version, answers(index)
+    changed = [doc("d1", 1), doc("d2", 1), doc("x"), doc("y")]
+    with monkeypatch.context() as patch:
+        patch.setattr("incdsi.store.transaction.Transaction.finish", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            index.upsert_many(changed, whole=True)
+    assert (index.version, answers(index)) == (before, found)
+    with pytest.raises(VersionConflict):
+        index.upsert_many(changed, if_version=before - 1)
+    index.upsert_many(changed, whole=True, if_version=before)
+    assert index.get_many(["d1", "x"]) == [doc("d1", 1), doc("x")]
 
 
 # delete

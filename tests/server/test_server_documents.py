@@ -103,6 +103,29 @@ def test_a_batch_is_added_whole_or_not_at_all(http: httpx2.Client, index: Index)
     assert len(index) == 3
 
 
+def test_a_batch_is_upserted_whole_or_not_at_all(http: httpx2.Client, index: Index) -> None:
+    http.post("/v1/documents", json={"id": "d0", "text": "snow", "queries": ["is it cold"]})
+    rows = [{"id": f"d{number}", "text": f"snow and wind {number}", "queries": ["a storm"]} for number in (1, 0, 2)]
+    answer = http.post("/v1/documents/upsert", json={"documents": rows})
+    assert (answer.status_code, answer.json()["created"], answer.json()["version"]) == (200, 2, index.version)
+    assert [one["id"] for one in answer.json()["additions"]] == ["d1", "d0", "d2"]
+    assert index.queries("d0") == ["is it cold", "a storm"]
+    assert http.get("/v1/figures").json()["additions"] == 3
+    again = http.post("/v1/documents/upsert", json={"documents": rows})
+    assert (again.json()["created"], {one["status"] for one in again.json()["additions"]}) == (0, {"kept"})
+    before = index.version
+    for wrong, *refusal in (
+        ({"documents": [*rows, rows[0]]}, 409, "DuplicateDocument"),
+        ({"documents": [{"id": "new", "text": "x"}, {"id": "d1"}]}, 422, "InvalidInput"),
+        ({"documents": []}, 422, "InvalidInput"),
+        ({"id": "new", "text": "x"}, 422, "InvalidInput"),
+    ):
+        problem(http.post("/v1/documents/upsert", json=wrong), *refusal)
+    stale = {"If-Match": f'"{before - 1}"'}
+    problem(http.post("/v1/documents/upsert", json={"documents": rows}, headers=stale), 412, "VersionConflict")
+    assert (index.version, len(index)) == (before, 3)
+
+
 def test_a_stream_adds_what_is_sound_and_says_what_is_not(http: httpx2.Client, index: Index) -> None:
     rows = [{"id": f"s{number}", "text": f"map and compass {number}"} for number in range(150)]
     lines = [json.dumps(row) for row in rows]

@@ -45,10 +45,12 @@ NOTHING_TO_GET_WRONG = (
 OPERATIONS = (
     *NOTHING_TO_GET_WRONG,
     "GET /v1/map",
+    "GET /v1/search",
     "POST /v1/search",
     "POST /v1/teach",
     "GET /v1/documents",
     "POST /v1/documents",
+    "POST /v1/documents/upsert",
     "PUT /v1/documents/{id}",
     "PATCH /v1/documents/{id}",
     "DELETE /v1/documents/{id}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,35 @@ def test_hits_are_those_of_the_index_with_the_parts_of_their_scores(filled: http
             parts = [hit[name] for name in ("learned", "nearest", "lexical") if hit[name] is not None]
             assert len(parts) == (3 if mode == "fused" else 1)
             assert sum(parts) == pytest.approx(hit["score"], rel=1e-5)
+
+
+def test_a_search_may_stand_in_the_address(filled: httpx2.Client) -> None:
+    asked = {
+        "query": "waterproof boots & tents",
+        "k": 4,
+        "mode": "learned",
+        "where": {"lang": "en", "number": {"lt": 20}},
+    }
+    given = {"q": asked["query"], "k": "4", "mode": "learned", "where": json.dumps(asked["where"])}
+    by_body, by_address = filled.post("/v1/search", json=asked), filled.get("/v1/search", params=given)
+    assert by_address.status_code == 200
+    assert by_address.json() | {"seconds": 0} == by_body.json() | {"seconds": 0}
+    assert len(filled.get("/v1/search?q=snow").json()["hits"]) == 10
+    assert by_address.headers["etag"] == by_body.headers["etag"]
+    for wrong, words in (
+        ("", "q"),
+        ("?q=", "q"),
+        ("?q=snow&k=0", "k"),
+        ("?q=snow&k=many", "k"),
+        ("?q=snow&mode=best", "mode"),
+        ("?q=snow&where=lang", "where must be a JSON object"),
+        ("?q=snow&where=[1]", "where must be a JSON object"),
+        ('?q=snow&where={"a":{"near":1}}', "near"),
+        ("?q=snow&K=3", "K"),
+        ("?q=snow&least=2", "least"),
+    ):
+        assert words in problem(filled.get(f"/v1/search{wrong}"), 422, "InvalidInput")
+    assert "longer than" in problem(filled.get("/v1/search", params={"q": "x" * 3000}), 413, "TooLarge")
 
 
 def test_a_least_confidence_is_refused_while_there_is_none(filled: httpx2.Client) -> None:

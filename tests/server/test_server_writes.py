@@ -240,6 +240,11 @@ MANY = [{"id": f"m{number}", "text": f"rope and tent {number}"} for number in ra
 CALLS: dict[str, tuple[str, str, Any]] = {
     "one": ("POST", "/v1/documents", {"id": "one", "text": "a tent"}),
     "many": ("POST", "/v1/documents", {"documents": MANY}),
+    "upsert-many": (
+        "POST",
+        "/v1/documents/upsert",
+        {"documents": [{"id": "new", "text": "x"}, {"id": "also", "text": "y"}]},
+    ),
     "put": ("PUT", "/v1/documents/new", {"text": "a tent"}),
     "patch": ("PATCH", "/v1/documents/patched", {"title": "Lamp"}),
     "delete": ("DELETE", "/v1/documents/gone", None),

@@ -120,12 +120,14 @@ class AsyncRemoteIndex(Remote):
         documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
+        if_version: int | None = None,
         progress: Progress | None = None,
+        whole: bool = False,
     ) -> list[Addition]:
-        """Update or add each document, with a request of its own."""
+        """Update or add documents in order, in several requests, each of which is made whole or not at all."""
         batch, additions = [*map(as_document, documents)], list[Addition]()
-        for call in calls.upsert_many(batch, queries):
-            additions.append(await self._send(call))
+        for call in calls.upsert_many(batch, queries, if_version, whole):
+            additions += await self._send(call)
             if progress is not None:
                 progress(len(additions), len(batch))
         return additions

@@ -29,6 +29,7 @@ from incdsi.progress import Progress
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PORTION = 256  # documents sent together
+DOCUMENTS = "/v1/documents"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ def documents(
     given = {"where": where, "ids": wanted, "limit": limit, "after": after, "missing_ok": missing_ok or None}
     asked = {name: value for name, value in given.items() if value is not None}
     if not asked:
-        return Call(method="GET", path="/v1/documents", read=Document.from_json)
+        return Call(method="GET", path=DOCUMENTS, read=Document.from_json)
     for id in (*(wanted or ()), *([] if after is None else [after])):
         _possible(id)
     return _asked("/v1/documents/list", asked, Document.from_json)
@@ -120,17 +121,15 @@ def info() -> Call[Info]:
 
 def add(document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
     given = as_document(document)
-    return _add([given], {given.id: queries}, if_version, lambda additions: additions[0])
+    return _batch(DOCUMENTS, [given], {given.id: queries}, if_version, lambda additions: additions[0])
 
 
 def add_many(
     batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None, if_version: int | None, whole: bool
 ) -> Iterator[Call[list[Addition]]]:
     """Requests of at most PORTION documents, or a single one if nothing may come between them."""
-    asked = _asked_of(batch, queries)
-    size = max(1, len(batch)) if whole or if_version is not None else PORTION
-    for start in range(0, len(batch), size):
-        yield _add(batch[start : start + size], asked, if_version, list)
+    for portion, asked in _portions(batch, queries, together=whole or if_version is not None):
+        yield _batch(DOCUMENTS, portion, asked, if_version, list)
 
 
 def update(document: DocumentLike, queries: Sequence[str] = (), *, if_version: int | None = None) -> Call[Addition]:
@@ -143,12 +142,14 @@ def upsert(document: DocumentLike, queries: Sequence[str] = (), *, if_version: i
     return _write("PUT", _at(given.id), _with_queries(given, queries), if_version, Addition.from_json)
 
 
-def upsert_many(batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None) -> Iterator[Call[Addition]]:
-    """A request for each document."""
-    asked = _asked_of(batch, queries)
+def upsert_many(
+    batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None, if_version: int | None, whole: bool
+) -> Iterator[Call[list[Addition]]]:
+    """As `add_many`; an id that is twice in the batch may come in two requests, so it is refused here."""
     if len({document.id for document in batch}) < len(batch):
         raise DuplicateDocument("an id is twice in the batch; remove one")
-    return (upsert(document, asked.get(document.id, ())) for document in batch)
+    for portion, asked in _portions(batch, queries, together=whole or if_version is not None):
+        yield _batch(f"{DOCUMENTS}/upsert", portion, asked, if_version, list)
 
 
 def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
@@ -203,7 +204,16 @@ def _asked(path: str, asked: Mapping[str, object], read: Callable[[Any], T]) -> 
     return Call(method="POST", path=path, body=_dumped(body), headers={"Content-Type": "application/json"}, read=read)
 
 
-def _add(
+def _portions(
+    batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None, *, together: bool
+) -> Iterator[tuple[Sequence[Document], Mapping[str, Sequence[str]]]]:
+    asked = _asked_of(batch, queries)
+    size = max(1, len(batch)) if together else PORTION
+    return ((batch[start : start + size], asked) for start in range(0, len(batch), size))
+
+
+def _batch(
+    path: str,
     documents: Sequence[Document],
     asked: Mapping[str, Sequence[str]],
     if_version: int | None,
@@ -213,7 +223,7 @@ def _add(
         return read([Addition.from_json(one) for one in found["additions"]])
 
     body = {"documents": [{"id": one.id, **_with_queries(one, asked.get(one.id, ()))} for one in documents]}
-    return _write("POST", "/v1/documents", body, if_version, read_all)
+    return _write("POST", path, body, if_version, read_all)
 
 
 def _asked_of(batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | None) -> dict[str, Sequence[str]]:

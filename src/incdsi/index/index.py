@@ -198,13 +198,18 @@ class Index(Upkeep):
         documents: Iterable[DocumentLike],
         queries: Mapping[str, Sequence[str]] | None = None,
         *,
+        if_version: int | None = None,
         progress: Progress | None = None,
+        whole: bool = False,
     ) -> list[Addition]:
-        """Update those documents that are there, then add the others in portions; checked as by `add_many`."""
+        """Update those documents that are there, then add the others in portions; checked as by `add_many`.
+
+        With `whole` all are committed at once or none is.
+        """
         batch, asked = [*map(as_document, documents)], dict(queries or {})
-        with self.engine.changing(None):
+        with self.engine.changing(if_version):
             require_new(batch, asked, ())
-            additions = self._writer.upsert(batch, asked, progress)
+            additions = self._writer.upsert(batch, asked, whole=whole, progress=progress)
             self._tuner.tune_if_due(progress)
         return additions
 

@@ -77,20 +77,28 @@ class Writer:
 
     def update(self, document: Document, queries: Sequence[str]) -> Addition:
         """Replace a document; UnknownDocument when it is not there. Text that is the same is not embedded again."""
-        watch, record = Stopwatch(), self._engine.get(document.id)
-        if (record.document.title, record.document.text) != (document.title, document.text):
-            return self._replace(self._drafter().redraft(record, document, queries, watch), watch)
-        record = replace(record, document=document)
-        for draft in self._drafter().attached([record], {document.id: queries}, watch):
-            return self._replace(draft, watch)
-        return self._keep(record, watch)
+        watch = Stopwatch()
+        changed = _changed(self._drafter(), self._engine.get(document.id), document, queries, watch)
+        return self._replace(changed, watch) if isinstance(changed, Draft) else self._keep(changed, watch)
 
     def upsert(
-        self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]], progress: Progress | None
+        self,
+        documents: Sequence[Document],
+        queries: Mapping[str, Sequence[str]],
+        *,
+        whole: bool,
+        progress: Progress | None,
     ) -> list[Addition]:
         """Update those that are there one after another, then add the others; what happened to each, in their order."""
         old = [document for document in documents if document.id in self._engine]
         new = [document for document in documents if document.id not in self._engine]
+        if not old:
+            return self.add(new, queries, whole=whole, progress=progress)
+        if whole:
+            additions = self._upsert(documents, queries)
+            if progress is not None:
+                progress(len(additions), len(documents))
+            return additions
         done: dict[str, Addition] = {}
         for document in old:
             done[document.id] = self.update(document, queries.get(document.id, ()))
@@ -163,6 +171,39 @@ class Writer:
         self._session.hold_out(_held_out([one.record for one in placed]))
         return self._additions(placed, watch)
 
+    def _upsert(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+        """One transaction; they are placed on a bench, where each sees those before it before anybody else does."""
+        watch, now, kept, placed = Stopwatch(), self._session.current(), list[Record](), list[Placed]()
+        bench, new = now.view.bench(), list[Document]()
+        drafter = replace(self._drafter(), elsewhere=bench.elsewhere)
+        for document in documents:
+            if document.id not in self._engine:
+                new.append(document)
+                continue
+            own = queries.get(document.id, ())
+            changed = _changed(drafter, self._engine.get(document.id), document, own, watch)
+            if isinstance(changed, Draft):
+                placed.append(place_alone(bench, changed, now.settings, watch=watch))
+                bench.put([placed[-1].record])
+            else:
+                kept.append(changed)
+        drafts = drafter.drafts(new, queries, self._engine.next_row, watch) if new else []
+        added = place_many(bench, drafts, now.settings, watch=watch) if new else []
+
+        def additions() -> list[Addition]:
+            found = (*(_kept(record, watch) for record in kept), *self._additions([*placed, *added], watch))
+            by_id = {one.document_id: one for one in found}
+            return [by_id[document.id] for document in documents]
+
+        with self._engine.write(watch) as batch:
+            for record in (*kept, *(one.record for one in placed)):
+                batch.replace(record)
+            for one in added:
+                batch.insert(one.record)
+            self._acknowledge(batch, additions)
+        self._session.count_held_out()
+        return additions()
+
     def _attach(
         self, ids: Sequence[str], queries: Mapping[str, Sequence[str]], bench: Bench | None, *, acknowledge: bool
     ) -> list[Addition]:
@@ -201,21 +242,10 @@ class Writer:
 
     def _keep(self, record: Record, watch: Stopwatch) -> Addition:
         """Store a document anew where it is: nothing that places it has changed."""
-
-        def addition() -> Addition:
-            return Addition(
-                document_id=record.document.id,
-                status="kept",
-                explanation=KEPT,
-                margin=math.inf,
-                conflicts=(),
-                seconds=dict(watch.seconds),
-            )
-
         with self._engine.write(watch) as batch:
             batch.replace(record)
-            self._acknowledge(batch, lambda: [addition()])
-        return addition()
+            self._acknowledge(batch, lambda: [_kept(record, watch)])
+        return _kept(record, watch)
 
     def _record_again(self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool) -> None:
         with self._engine.write(watch) as batch:
@@ -262,6 +292,29 @@ class Writer:
         if self._generator is None:
             self._generator = generator_of(self._engine, self._given)
         return self._generator
+
+
+def _changed(
+    drafter: Drafter, record: Record, document: Document, queries: Sequence[str], watch: Stopwatch
+) -> Draft | Record:
+    """What a document becomes: a draft to be placed, or its record if nothing that places it has changed."""
+    if (record.document.title, record.document.text) != (document.title, document.text):
+        return drafter.redraft(record, document, queries, watch)
+    record = replace(record, document=document)
+    for draft in drafter.attached([record], {document.id: queries}, watch):
+        return draft
+    return record
+
+
+def _kept(record: Record, watch: Stopwatch) -> Addition:
+    return Addition(
+        document_id=record.document.id,
+        status="kept",
+        explanation=KEPT,
+        margin=math.inf,
+        conflicts=(),
+        seconds=dict(watch.seconds),
+    )
 
 
 def _held_out(records: Sequence[Record]) -> int:

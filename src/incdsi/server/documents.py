@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any
 
@@ -74,6 +75,33 @@ async def add(request: Request) -> Response:
         return Write(act=lambda index: index.add_many(documents, queries, if_version=if_version, whole=True), kept=kept)
 
     return await service.once(request, content, write, _added, service.added)
+
+
+@router.post(
+    "/v1/documents/upsert",
+    response_model=schemas.Upserted,
+    responses=problems(408, 409, 412, 413, 415, 422, 507),
+    openapi_extra=writing(body(DocumentsIn, example={"documents": [EXAMPLE]})),
+)
+async def upsert_many(request: Request) -> Response:
+    """Add or replace many documents, all or none, as PUT does with one."""
+    service = service_of(request)
+    content = await bodies.body(request, service.settings)
+    documents, queries = checked(bodies.parsed(content, DocumentsIn).documents, service)
+    if_version, new = bodies.version_asked(request), set[str]()
+
+    def change(index: Index) -> list[Addition]:
+        new.update(document.id for document in documents if document.id not in index)
+        return index.upsert_many(documents, queries, if_version=if_version, whole=True)
+
+    def write(kept: Kept[list[Addition]] | None) -> Write[list[Addition]]:
+        return Write(act=change, look=lambda index: sum(document.id in index for document in documents), kept=kept)
+
+    def count(done: Done[list[Addition]]) -> None:
+        if new:
+            service.added(replace(done, result=[one for one in done.result if one.document_id in new]))
+
+    return await service.once(request, content, write, _upserted, count)
 
 
 @router.get("/v1/documents", responses={**problems(422), 200: {"content": {"application/x-ndjson": {}}}})
@@ -216,6 +244,15 @@ def _require_existence(index: Index, id: str, if_there: bool | None) -> None:
 def _added(done: Done[list[Addition]]) -> Reply:
     additions = [AdditionOut(**addition.to_json()) for addition in done.result]
     return reply(schemas.Added(additions=additions, milliseconds=ms(done), version=done.version), done.version, 201)
+
+
+def _upserted(done: Done[list[Addition]]) -> Reply:
+    additions = [AdditionOut(**addition.to_json()) for addition in done.result]
+    created = len(additions) - (done.before or 0)
+    return reply(
+        schemas.Upserted(additions=additions, created=created, milliseconds=ms(done), version=done.version),
+        done.version,
+    )
 
 
 def _changed(done: Done[list[Addition]]) -> Reply:

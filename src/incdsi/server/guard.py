@@ -32,7 +32,7 @@ SAFE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/favicon.ico")
+OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/docs", "/favicon.ico")
 OPEN_FOLDER = "/page/"
 READING = ("/v1/search", "/v1/documents/list", "/v1/documents/count")  # POST, but nothing changes
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")

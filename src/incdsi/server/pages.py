@@ -52,6 +52,11 @@ async def home(request: Request) -> Response:
     return _given(request, "index.html")
 
 
+@router.get("/docs")
+async def api(request: Request) -> Response:
+    return _given(request, "docs.html")
+
+
 @router.get("/favicon.ico")
 async def favicon(request: Request) -> Response:
     return _given(request, "icon.svg")

@@ -110,6 +110,20 @@ class SearchRequest(Asked):
     least: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
 
 
+class SearchQuery(BaseModel):
+    """A search as the query of an address; `where` is JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    q: Annotated[str, Field(min_length=1, description="What to look for.", examples=["waterproof hiking boots"])]
+    k: Annotated[int, Field(ge=1, le=MOST_HITS, description="How many hits.")] = 10
+    where: Annotated[str | None, Field(description="A filter on metadata, as JSON.", examples=['{"lang": "en"}'])] = (
+        None
+    )
+    mode: Annotated[Mode, Field(description="What ranks them.")] = "fused"
+    least: Annotated[float | None, Field(ge=0.0, le=1.0, description="The least confidence of a hit.")] = None
+
+
 class TeachRequest(Asked):
     """A query and the document it should find from now on."""
 
@@ -158,6 +172,12 @@ class Added(Answer):
     additions: list[AdditionOut]
     milliseconds: float
     version: int
+
+
+class Upserted(Added):
+    """What a batch of upserts did, in order; `created` of them are new."""
+
+    created: int
 
 
 class Changed(AdditionOut):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from pydantic_core import from_json
 
 from incdsi.documents import Addition, Hit
 from incdsi.errors import InvalidInput, TooLarge
@@ -35,6 +37,15 @@ async def search(request: Request) -> Response:
     return response(await service.reading(lambda: _found(service, asked)))
 
 
+@router.get("/v1/search", response_model=Found, responses=problems(413, 422))
+async def search_by_address(request: Request, asked: Annotated[schemas.SearchQuery, Query()]) -> Response:
+    """The best documents for a query that is part of the address."""
+    service, given = service_of(request), asked.model_dump(exclude={"q", "where"})
+    wanted = SearchRequest(query=asked.q, where=_filter(asked.where), **given)
+    _check(wanted, service)
+    return response(await service.reading(lambda: _found(service, wanted)))
+
+
 @router.post(
     "/v1/teach",
     response_model=schemas.Taught,
@@ -59,6 +70,18 @@ async def teach(request: Request) -> Response:
     return await service.once(
         request, content, write, lambda done: _taught(lesson, done), lambda done: service.recorder.was_taught()
     )
+
+
+def _filter(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = from_json(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput("""where must be a JSON object like {"lang": "en"}, percent-encoded""")
+    return found
 
 
 def _check(asked: SearchRequest, service: Service) -> None:
