@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-all lint format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-all lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -17,7 +17,7 @@ install: $(READY)  ## make .venv and install everything from constraints.txt
 # torch is pinned by constraints.txt and named here so that pip resolves it first.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch --editable '.[train,server,eval,paper,docs,dev]'
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch --editable '.[train,server,eval,paper,docs,integrations,dev]'
 	@touch $@
 
 # What searching, adding and serving need: no torch.
@@ -37,6 +37,11 @@ lint: $(READY)  ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Their frameworks' own types take mypy a minute to read.
+lint-integrations: $(READY)  ## mypy --strict over the distributions under integrations/
+	MYPYPATH=$(subst $() ,:,src $(wildcard integrations/*/src)) $(BIN)/mypy --config-file= --strict --python-version 3.11 \
+	  --explicit-package-bases $(shell find integrations/*/src -name '*.py')
+
 format: $(READY)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -49,10 +54,12 @@ browser:
 
 test: lint browser  ## lint, types and the fast tests; those that calculate once more as other processors would
 	$(BIN)/pytest -m "not slow" -n auto --dist loadfile
+	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors
 
-test-all: lint browser  ## everything, also what takes minutes
+test-all: lint lint-integrations browser  ## everything, also what takes minutes
 	$(BIN)/pytest
+	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors --all
 
 bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words  ## every benchmark; results in benchmarks/results/

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
     {"cli"},
-    {"server", "demo"},
+    {"server", "demo", "adapter"},
     {"index"},
     {"search", "training", "client"},
     {"engine"},

@@ -1,0 +1,5 @@
+"""incdsi as a retriever of LlamaIndex."""
+
+from llama_index.retrievers.incdsi.retriever import IncDSIRetriever
+
+__all__ = ["IncDSIRetriever"]

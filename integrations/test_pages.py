@@ -1,0 +1,43 @@
+"""Each page's code runs as it stands, and each distribution says the same version, licence and types."""
+
+from __future__ import annotations
+
+import filecmp
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.index.index_samples import TOY
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "integrations"
+DISTRIBUTIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/pyproject.toml"))
+SAID = {"langchain": 3, "haystack": 2, "llamaindex": 2}
+
+
+@pytest.mark.parametrize("page", SAID)
+def test_the_code_of_a_page_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("incdsi.index.index.as_encoder", lambda _: TOY)
+    (code,) = re.findall(r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, f"{page}.md", "exec"), names)
+    said = capsys.readouterr().out.split("\n")[:-1]
+    assert len(said) == SAID[page]
+    assert said[-1] == "stove-2"  # what was taught; the toy encoder knows no meanings
+    (names["index"] if page == "llamaindex" else names["store"]).index.close()
+
+
+@pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda path: path.name)
+def test_a_distribution_has_the_licence_the_version_and_the_types_of_the_repository(folder: Path) -> None:
+    project = tomllib.loads((folder / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert (folder / project["tool"]["hatch"]["version"]["path"]).samefile(ROOT / "src" / "incdsi" / "__init__.py")
+    assert filecmp.cmp(folder / "LICENSE", ROOT / "LICENSE", shallow=False)
+    packages = {path.parent for path in folder.glob("src/**/*.py")}
+    assert all((package / "py.typed").exists() for package in packages)
