@@ -16,7 +16,7 @@ from benchmarks.index.run import WARM, Floats, Size
 from benchmarks.real import RealData
 from incdsi import Document
 from incdsi.progress import Progress
-from incdsi.text.encoders import Encoder
+from incdsi.text.encoders import Encoder, encode_each
 from incdsi_lab.data import read_jsonl, write_jsonl
 from incdsi_lab.data.location import data_home
 
@@ -33,6 +33,12 @@ class Watched:
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         begin = time.perf_counter()
         embeddings = self.encoder.encode(texts, progress)
+        self.seconds += time.perf_counter() - begin
+        return embeddings
+
+    def encode_each(self, texts: Sequence[str]) -> Floats:
+        begin = time.perf_counter()
+        embeddings = encode_each(self.encoder, texts)
         self.seconds += time.perf_counter() - begin
         return embeddings
 

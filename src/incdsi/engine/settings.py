@@ -41,7 +41,8 @@ DEFAULT_FUSION = Fusion(0.25, 0.8)  # until it is tuned: not below dense search,
 class Settings:
     """`tuned_at` is the number of held-out queries at the last tuning, `fused_at` when the fusion was last chosen.
 
-    `model` is a folder inside the index, or none; `stemmer` is what stemmed its words when they were last saved.
+    `model` is a folder inside the index, or none; `stemmer` is what stemmed its words when they were last saved. In
+    `one_pass`, sentences of a document are embedded with it.
     """
 
     fingerprint: str
@@ -57,6 +58,7 @@ class Settings:
     confidence: Confidence | None = None
     language: str = "english"
     stemmer: str | None = None
+    one_pass: bool = False
 
     def __post_init__(self) -> None:
         if self.method not in ("general", "paper"):

@@ -14,8 +14,9 @@ from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, Unkn
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import Record, StoredQuery, words_of
-from incdsi.text.encoders import Encoder, for_documents
+from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
+from incdsi.text.one_pass import embed
 from incdsi.text.queries import distinct, fold
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
@@ -72,12 +73,15 @@ class _Text:
 class Drafter:
     """How documents are prepared: the encoder, a way to the query generator, and whether queries are held out.
 
+    In `one_pass`, generated queries that stand in the text are embedded with it.
+
     No query is generated for a document that another has, one that is indexed (`elsewhere`), or one before it in the
     batch, unless others have them all. That depends on the order of the changes alone, not on what is added together
     (decision 0009).
     """
 
     encoder: Encoder
+    one_pass: bool
     generator: Callable[[], Generator]
     hold_out: bool
     elsewhere: Callable[[str, int], bool]
@@ -169,15 +173,12 @@ class Drafter:
         ]
 
     def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[_Text]]) -> list[Draft]:
-        anchors = for_documents(self.encoder).encode([document.content for document in documents])
-        vectors = iter(self.encoder.encode([one.text for some in asked for one in some]))
+        contents, texts = [document.content for document in documents], [[one.text for one in some] for some in asked]
+        inside = [[one.text for one in some if one.generated] for some in asked] if self.one_pass else ()
+        anchors, vectors = embed(self.encoder, contents, texts, inside)
         return [
-            Draft(
-                document=document,
-                embedding=anchor,
-                queries=tuple(_stored(one, next(vectors)) for one in some),
-            )
-            for document, anchor, some in zip(documents, anchors, asked, strict=True)
+            Draft(document=document, embedding=anchor, queries=tuple(map(_stored, some, own)))
+            for document, anchor, some, own in zip(documents, anchors, asked, vectors, strict=True)
         ]
 
 
@@ -259,15 +260,16 @@ def _hash(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
 
 
-def reencoded(records: Sequence[Record], encoder: Encoder, progress: Progress | None) -> list[Record]:
+def reencoded(records: Sequence[Record], encoder: Encoder, one_pass: bool, progress: Progress | None) -> list[Record]:
     """The same documents and queries as another encoder embeds them."""
     result: list[Record] = []
     for start in range(0, len(records), PORTION):
         portion = records[start : start + PORTION]
-        anchors = for_documents(encoder).encode([one.document.content for one in portion])
-        vectors = iter(encoder.encode([query.text for one in portion for query in one.queries]))
-        for record, anchor in zip(portion, anchors, strict=True):
-            queries = tuple(replace(query, embedding=next(vectors)) for query in record.queries)
+        contents, texts = [one.document.content for one in portion], [[q.text for q in one.queries] for one in portion]
+        inside = [[query.text for query in one.queries if query.generated] for one in portion] if one_pass else ()
+        anchors, vectors = embed(encoder, contents, texts, inside)
+        for record, anchor, own in zip(portion, anchors, vectors, strict=True):
+            queries = tuple(replace(query, embedding=one) for query, one in zip(record.queries, own, strict=True))
             result.append(replace(record, anchor=anchor, queries=queries))
         if progress is not None:
             progress(len(result), len(records))

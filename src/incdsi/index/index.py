@@ -47,13 +47,16 @@ class Index(Upkeep):
         hyperparameters: Hyperparameters | None = None,
         tuning: bool = True,
         language: str = "english",
+        one_pass: bool = False,
     ) -> Self:
         """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2.
 
         `language` stems its words: one of Snowball's, or "none". It is never guessed, and does not change.
+
+        In `one_pass`, sentences of a document are embedded with it: additions are quicker, and find a little less.
         """
         chosen = as_encoder(encoder)
-        create(path, chosen, generator, method, hyperparameters, tuning, language)
+        create(path, chosen, generator, method, hyperparameters, tuning, language, one_pass)
         return cls.open(Path(path), chosen, generator=generator)
 
     @classmethod

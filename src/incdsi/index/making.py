@@ -26,6 +26,7 @@ def create(
     hyperparameters: Hyperparameters | None,
     tuning: bool,
     language: str,
+    one_pass: bool,
 ) -> None:
     """An empty index in a new folder."""
     settings = Settings(
@@ -36,6 +37,7 @@ def create(
         hyperparameters=hyperparameters or (SAFE if method == "general" else PAPER),
         tuning=tuning and method == "general",
         language=language,
+        one_pass=one_pass,
     )
     LocalEngine.create(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
 

@@ -85,7 +85,7 @@ class Session:
             model=self.engine.keep_encoder(encoder),
             confidence=None,  # it was learned from other scores
         )
-        records = reencoded(list(self.engine.records()), encoder, progress)
+        records = reencoded(list(self.engine.records()), encoder, settings.one_pass, progress)
         new = replaced(self.engine.bench(settings), records, settings, progress)
         self._encoders = {**self._encoders, encoder.fingerprint: encoder}  # before anybody needs it
         self.swap(new)

@@ -284,7 +284,11 @@ class Writer:
     def _drafter(self) -> Drafter:
         now = self._session.current()
         return Drafter(
-            encoder=now.encoder, generator=self._written_by, hold_out=now.settings.tuning, elsewhere=now.view.elsewhere
+            encoder=now.encoder,
+            one_pass=now.settings.one_pass,
+            generator=self._written_by,
+            hold_out=now.settings.tuning,
+            elsewhere=now.view.elsewhere,
         )
 
     def _written_by(self) -> Generator:

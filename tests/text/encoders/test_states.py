@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from incdsi.text.encoders.convert import write_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import read_sentence_model
 from incdsi.text.encoders.states import Alone, pooled
+from incdsi.text.one_pass import embed, places_of
 
 WORDS = st.sampled_from(["a", "the river", "mountain", "deep", "who won", "sea", "boots", "1966", "?"])
 TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=24)
@@ -75,3 +77,60 @@ def test_pooling_is_the_mean_of_unit_length() -> None:
     assert pooled(states, normalise=False).tolist() == [3, 4]
     assert pooled(states, normalise=True) == pytest.approx([0.6, 0.8])
     assert pooled(np.zeros((2, 2), np.float32), normalise=True).tolist() == [0, 0]
+
+
+SENTENCES = ("the river is deep", "who won the sea in 1966?", "a mountain")
+TEXT = "  ".join(SENTENCES)
+PLACES = [(TEXT.index(one), TEXT.index(one) + len(one)) for one in SENTENCES]
+
+
+def test_a_text_with_parts_is_embedded_as_without(encoder: OnnxEncoder) -> None:
+    texts = [TEXT, "boots", "the sea " * 20, ""]
+    anchors, parts = encoder.encode_with_parts(texts, [PLACES, [], [(0, 3)], []])
+    assert anchors.tolist() == encoder.encode(texts).tolist()
+    assert [len(some) for some in parts] == [3, 0, 1, 0]
+
+
+def test_a_part_is_the_mean_of_its_tokens_in_the_whole_text(encoder: OnnxEncoder) -> None:
+    _, (parts,) = encoder.encode_with_parts([TEXT], [[*PLACES, (0, len(TEXT))]])
+    (encoding,) = encoder._tokenise([TEXT])
+    (states,) = encoder._run([encoding], "token_states")
+    ends = np.cumsum([0, *(len(encoder._tokenise([one])[0]) - 2 for one in SENTENCES)])  # without [CLS] and [SEP]
+    wanted = [states[0, 1 + start : 1 + stop] for start, stop in itertools.pairwise(ends)]
+    for part, own in zip(parts, [*wanted, states[0, 1:-1]], strict=True):
+        assert part is not None
+        assert part.tolist() == pooled(own, normalise=True).tolist()
+
+
+def test_what_the_model_does_not_read_has_no_embedding(encoder: OnnxEncoder) -> None:
+    text = "the sea " * 200
+    _, (parts,) = encoder.encode_with_parts([text], [[(0, 7), (len(text) - 8, len(text) - 1), (3, 4)]])
+    assert [part is None for part in parts] == [False, True, True]
+
+
+@pytest.mark.parametrize("one_pass", [True, False])
+def test_queries_that_stand_in_the_text_need_no_pass_of_their_own(encoder: OnnxEncoder, one_pass: bool) -> None:
+    asked: list[str] = []
+
+    class Watched:
+        dimension, fingerprint, has_states = encoder.dimension, encoder.fingerprint, True
+        encode_with_parts = staticmethod(encoder.encode_with_parts)
+
+        def encode(self, texts: list[str]) -> np.ndarray:
+            asked.extend(texts)
+            return encoder.encode(texts)
+
+    queries = ["the river  is deep", "boots: a mountain", "a mountain", "who asked"]
+    inside = [queries[:3]] if one_pass else ()
+    anchors, (vectors,) = embed(Watched(), [TEXT], [queries], inside)
+    assert anchors.tolist() == encoder.encode([TEXT]).tolist()
+    assert len(vectors) == 4
+    assert asked == (["boots: a mountain", "who asked"] if one_pass else [TEXT, *queries])
+    if one_pass:
+        _, (parts,) = encoder.encode_with_parts([TEXT], [PLACES])
+        assert vectors[0].tolist() == parts[0].tolist()  # type: ignore[union-attr]
+        assert vectors[2].tolist() == parts[2].tolist()  # type: ignore[union-attr]
+
+
+def test_a_query_that_begins_inside_a_word_does_not_stand_in_the_text() -> None:
+    assert places_of("a river in panama", ["river in", "ma", "A river"]) == {"river in": (2, 10)}

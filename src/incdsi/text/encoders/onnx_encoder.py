@@ -15,7 +15,7 @@ from incdsi.errors import InvalidFile
 from incdsi.progress import Progress
 from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
-from incdsi.text.encoders.states import Alone, pooled
+from incdsi.text.encoders.states import Alone, pooled, tokens_of
 
 WINDOW = 1024  # texts tokenised at once
 BUDGET = 512  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches
@@ -36,7 +36,7 @@ class OnnxEncoder:
         self._session = self._open_session(threads)
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._outputs = [entry.name for entry in self._session.get_outputs()]
-        self._alone = Alone(lambda encodings: self._run(encodings, STATES))
+        self._alone = Alone(lambda encodings: self._run(encodings, STATES)[0])
 
     @property
     def dimension(self) -> int:
@@ -69,17 +69,31 @@ class OnnxEncoder:
         Texts of like length share a batch, so little padding is computed.
         """
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         done = 0
-        for start in range(0, len(order), WINDOW):
-            window = order[start : start + WINDOW]
-            encodings = self._tokenise([prompt + texts[i] for i in window])
-            for batch in _batches([len(encoding) for encoding in encodings]):
-                out[[window[i] for i in batch]] = self._run([encodings[i] for i in batch], self._outputs[0])
-                done += len(batch)
-                if progress is not None:
-                    progress(done, len(texts))
+        for places, encodings in self._batches([prompt + text for text in texts]):
+            (out[places],) = self._run(encodings, self._outputs[0])
+            done += len(places)
+            if progress is not None:
+                progress(done, len(texts))
         return out
+
+    def encode_with_parts(
+        self, texts: Sequence[str], parts: Sequence[Sequence[tuple[int, int]]]
+    ) -> tuple[NDArray[np.float32], list[list[NDArray[np.float32] | None]]]:
+        """What `encode` gives, and for each text the embeddings of parts of it, from the same pass.
+
+        A part is where it begins and ends in its text; None for one beyond what the model reads of it.
+        """
+        out = np.empty((len(texts), self.dimension), dtype=np.float32)
+        found: list[list[NDArray[np.float32] | None]] = [[] for _ in texts]
+        prompt = self.manifest.prompt
+        for places, encodings in self._batches([prompt + text for text in texts]):
+            out[places], states = self._run(encodings, self._outputs[0], STATES)
+            for place, encoding, own in zip(places, encodings, states, strict=True):
+                for start, stop in parts[place]:
+                    tokens = tokens_of(encoding, start + len(prompt), stop + len(prompt))
+                    found[place].append(None if tokens is None else pooled(own[tokens], self.manifest.normalise))
+        return out, found
 
     def encode_each(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed queries in their order, (n, h), each with the bits it has when it comes alone."""
@@ -87,7 +101,7 @@ class OnnxEncoder:
         encodings = self._tokenise([self.manifest.prompt + text for text in texts])
         if not self.has_states:
             for place, encoding in enumerate(encodings):
-                out[place] = self._run([encoding], self._outputs[0])[0]
+                ((out[place],),) = self._run([encoding], self._outputs[0])
             return out
         for place, states in self._alone.states(encodings):
             out[place] = pooled(states, self.manifest.normalise)
@@ -98,6 +112,15 @@ class OnnxEncoder:
         """Whether the graph tells its token states; those of older versions and other models do not."""
         return STATES in self._outputs
 
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Encoding]]]:
+        """Texts that run together, by their places, and their tokens; those of like length, to pad little."""
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
+        for start in range(0, len(order), WINDOW):
+            window = order[start : start + WINDOW]
+            encodings = self._tokenise([texts[i] for i in window])
+            for batch in _batches([len(encoding) for encoding in encodings]):
+                yield [window[i] for i in batch], [encodings[i] for i in batch]
+
     def _tokenise(self, texts: list[str]) -> list[Encoding]:
         limit = self.manifest.max_length * CHARACTERS
         encodings: list[Encoding] = self._tokenizer.encode_batch([_head(text, limit) for text in texts])
@@ -106,7 +129,7 @@ class OnnxEncoder:
                 encodings[place] = self._tokenizer.encode(text)
         return encodings
 
-    def _run(self, encodings: Sequence[Encoding], output: str) -> NDArray[np.float32]:
+    def _run(self, encodings: Sequence[Encoding], *outputs: str) -> list[NDArray[np.float32]]:
         shape = (len(encodings), max(len(encoding) for encoding in encodings))
         ids = np.full(shape, self.manifest.pad_id, dtype=np.int64)  # (b, length)
         mask = np.zeros(shape, dtype=np.int64)
@@ -114,7 +137,7 @@ class OnnxEncoder:
             ids[row, : len(encoding)] = encoding.ids
             mask[row, : len(encoding)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, dtype=np.int64)}
-        found: NDArray[np.float32] = self._session.run([output], {name: feed[name] for name in self._inputs})[0]
+        found: list[NDArray[np.float32]] = self._session.run(outputs, {name: feed[name] for name in self._inputs})
         return found
 
     def _open_tokenizer(self) -> Tokenizer:

@@ -20,6 +20,14 @@ def pooled(states: Floats, normalise: bool) -> Floats:
     return np.asarray(mean / max(length, SMALLEST), dtype=np.float32)
 
 
+def tokens_of(encoding: Encoding, start: int, stop: int) -> list[int] | None:
+    """The places of the tokens of these characters; None where the text was cut before their end, or they have none."""
+    offsets: list[tuple[int, int]] = encoding.offsets
+    if max((end for _, end in offsets), default=0) < stop:
+        return None
+    return [place for place, (begin, end) in enumerate(offsets) if begin < end and begin < stop and end > start] or None
+
+
 class Alone:
     """Token states of texts with the bits that each has alone, several in a run where that changes none of them.
 

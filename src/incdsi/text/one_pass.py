@@ -1,0 +1,49 @@
+"""Embeddings of documents and of their queries: sentences of a text can be told by the text's own pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.text.encoders import Encoder, for_documents
+
+Floats = NDArray[np.float32]
+
+
+def embed(
+    encoder: Encoder, contents: Sequence[str], queries: Sequence[Sequence[str]], inside: Sequence[Iterable[str]] = ()
+) -> tuple[Floats, list[list[Floats]]]:
+    """The embeddings (n, h) of contents, and of each one's queries.
+
+    Those of `inside`, which are parts of the contents word for word, need no pass of their own where the encoder tells
+    its token states: such an embedding is the mean of the states that the content's pass gives the query's words.
+    """
+    anchors, known = _with_parts(encoder, contents, inside)
+    others = [[text for text in some if text not in parts] for some, parts in zip(queries, known, strict=True)]
+    vectors = iter(encoder.encode([text for some in others for text in some]))
+    own = [{**parts, **dict(zip(some, vectors))} for some, parts in zip(others, known, strict=True)]  # noqa: B905
+    return anchors, [[found[text] for text in some] for some, found in zip(queries, own, strict=True)]
+
+
+def _with_parts(
+    encoder: Encoder, contents: Sequence[str], inside: Sequence[Iterable[str]]
+) -> tuple[Floats, list[dict[str, Floats]]]:
+    documents = for_documents(encoder)
+    if not inside or documents is not encoder or not getattr(encoder, "has_states", False):
+        return documents.encode(contents), [{} for _ in contents]
+    places = [places_of(content, texts) for content, texts in zip(contents, inside, strict=True)]
+    anchors, found = encoder.encode_with_parts(contents, [list(some.values()) for some in places])  # type: ignore[attr-defined]
+    return anchors, [
+        {text: vector for text, vector in zip(some, vectors, strict=True) if vector is not None}
+        for some, vectors in zip(places, found, strict=True)
+    ]
+
+
+def places_of(content: str, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Where those of these texts that stand in the content begin and end; how words are spaced does not matter."""
+    patterns = {text: r"\s+".join(map(re.escape, text.split())) for text in texts}
+    found = {text: re.search(rf"(?<!\w){pattern}(?!\w)", content) for text, pattern in patterns.items()}
+    return {text: match.span() for text, match in found.items() if match is not None}
