@@ -81,10 +81,10 @@ class Drafter:
     """
 
     encoder: Encoder
-    one_pass: bool
     generator: Callable[[], Generator]
     hold_out: bool
     elsewhere: Callable[[str, int], bool]
+    one_pass: bool = False
 
     def drafts(
         self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], first_row: int, watch: Stopwatch
