@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.index import __doc__ as about
 from benchmarks.index.parts import reading, rounds, scale, squad
 from benchmarks.index.peers import peers
-from benchmarks.index.quality import quality_nq, quality_squad
+from benchmarks.index.quality import quality_clinc, quality_nq, quality_squad
 from benchmarks.index.run import SMALL, Result, Run, Size, say
 from benchmarks.index.sources import cut_sets
 from benchmarks.index.telling import aims, ratios, show
@@ -29,9 +29,11 @@ PARTS: dict[str, Callable[[Run], Result]] = {
     "rounds": rounds,
     "quality-squad": quality_squad,
     "quality-nq": quality_nq,
+    "quality-clinc": quality_clinc,
 }
 # What is written together was measured in one run.
-GROUPS = {"index": {"squad", "peers", "scale", "rounds"}, "index-quality": {"quality-squad", "quality-nq"}}
+QUALITY = {"quality-squad", "quality-nq", "quality-clinc"}
+GROUPS = {"index": {"squad", "peers", "scale", "rounds"}, "index-quality": QUALITY}
 INSIDE: dict[str, Callable[[Run], Result]] = {
     "read-squad": lambda run: reading(run, "squad"),
     "read-scale": lambda run: reading(run, "scale"),
@@ -75,17 +77,20 @@ def main() -> None:
         help=ONLY,
     )
     parser.add_argument("--small", action="store_true", help="tiny sizes, to see that it runs; nothing is written")
+    parser.add_argument(
+        "--documents", type=int, metavar="N", help="a drawn set of so many documents in the parts about quality"
+    )
     parser.add_argument("--child", choices=[*PARTS, *INSIDE], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     size = SMALL if arguments.small else Size()
     if arguments.child:
-        run = Run(size=size, folder=arguments.folder, small=arguments.small)
+        run = Run(size=size, folder=arguments.folder, small=arguments.small, documents=arguments.documents)
         print(json.dumps({**PARTS, **INSIDE}[arguments.child](run)))
         return
     print(json.dumps(machine()))
     with tempfile.TemporaryDirectory(dir=work_folder(), prefix="index-") as folder:
-        run = Run(size=size, folder=Path(folder), small=arguments.small)
+        run = Run(size=size, folder=Path(folder), small=arguments.small, documents=arguments.documents)
         if size.cut is not None:
             cut_sets(run.folder, size.cut)
         parts, failed = run_all(run, arguments.only)
@@ -94,7 +99,8 @@ def main() -> None:
         if group <= parts.keys() and not arguments.small:
             found = {part: parts[part] for part in PARTS if part in group}
             told = [{**asdict(aim), "met": aim.met} for aim in aims(found)]
-            print("written to", write(name, {"ratios": ratios(found), "aims": told, "parts": found}))
+            drawn = f"-{arguments.documents}" if arguments.documents and name == "index-quality" else ""
+            print("written to", write(name + drawn, {"ratios": ratios(found), "aims": told, "parts": found}))
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

@@ -42,11 +42,12 @@ SMALL = Size(cut=60, singles=5, batch=16, searches=10, scale=600, rounds=200, ro
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """How much, and the folder where this run's indexes are."""
+    """How much, and the folder where this run's indexes are; quality is judged on so many `documents`, or on all."""
 
     size: Size
     folder: Path
     small: bool
+    documents: int | None = None
 
     def data(self, name: str) -> RealData:
         """A real set; its first documents in a small run, from the copy that `cut_sets` made."""
@@ -56,6 +57,7 @@ class Run:
         """What a part finds in a process of its own; CalledProcessError when it fails."""
         command = [sys.executable, "-m", "benchmarks.index", "--child", part, "--folder", str(self.folder)]
         command += ["--small"] if self.small else []
+        command += ["--documents", str(self.documents)] if self.documents else []
         child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found: Result = json.loads(child.stdout.splitlines()[-1])
         return found

@@ -103,7 +103,7 @@ def test_texts(data: RealData, size: Size) -> list[str]:
 
 def cut_sets(folder: Path, documents: int) -> None:
     """The first documents of each real set with their questions, for a small run."""
-    for name in ("squad_plus", "nq_passages"):
+    for name in ("squad_plus", "nq_passages", "clinc150"):
         found = read_jsonl(data_home() / name)
         kept = {document.id for document in found.documents[:documents]}
         queries = [query for query in found.queries if query.document_id in kept]

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, Spans, generate_all
 from incdsi.text.queries import drop_shared
 from incdsi.training.embeddings import Embedder
-from incdsi_lab.baselines.protocol import Questions
+from incdsi_lab.baselines.protocol import Questions, moved_to
 from incdsi_lab.collection import Collection, Part
 
 Floats = NDArray[np.float32]
@@ -69,6 +69,18 @@ class Embedded:
     def places(self, document_ids: Sequence[str]) -> NDArray[np.intp]:
         """The places of these documents, in this order."""
         return np.array([self.collection.places[id] for id in document_ids], dtype=np.intp)
+
+    def only(self, places: NDArray[np.intp]) -> Embedded:
+        """The same with the documents in these places alone, in this order."""
+        whole, moved = self.collection, moved_to(places, len(self.documents))
+        asked = [query for query in whole.queries if moved[whole.places[query.document_id]] >= 0]
+        return replace(
+            self,
+            collection=replace(whole, documents=[whole.documents[place] for place in places], queries=asked),
+            embeddings=self.embeddings[places],
+            queries=self.queries.among(moved),
+            spans=self.spans.among(moved),
+        )
 
     def by_document(self, questions: Sequence[Questions]) -> list[Floats]:
         """The embeddings of each document's queries, (k, h) each, in the order of the documents."""

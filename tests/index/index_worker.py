@@ -25,7 +25,7 @@ from index_samples import MODES, TOY, answers, asked, doc, text_of
 
 from incdsi.documents import Hit
 from incdsi.index import Index
-from incdsi.index.draft import _held_out
+from incdsi.index.draft import held_out_of
 from incdsi.store import Store
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
@@ -81,7 +81,7 @@ def _changes(verb: str, state: State, revision: int, choice: random.Random) -> l
         return [["put", id, revision] for id in choice.sample(free, min(len(free), choice.choice([1, 5])))]
     if verb == "adopt":
         return [["set", "#encoder", 1 - state["#encoder"][0]]]
-    if verb == "tune" and any(_held_out(id, asked(id, 4)) for id in there):
+    if verb == "tune" and any(held_out_of(id, asked(id, 4)) for id in there):
         return [["set", "#tuned", 1]]
     if verb in ("update", "teach", "attach", "delete") and there:
         id = choice.choice(there)

@@ -11,7 +11,7 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs,
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import Index
-from incdsi.index.draft import _held_out
+from incdsi.index.draft import held_out_of
 
 Reopen = Callable[..., Index]
 
@@ -105,7 +105,7 @@ def test_attached_queries_are_held_out_and_tuned_by(index: Index, monkeypatch: p
     index.attach(asked_for(batch, 4))
     for document in batch:
         held = [query.text for query in record(index, document.id).queries if query.held_out]
-        assert held == _held_out(document.id, asked(document.id, 4))
+        assert held == held_out_of(document.id, asked(document.id, 4))
     assert index.last_tuning is not None
     held = [query.text for query in record(index, "d0").queries if query.held_out]
     index.attach({"d0": ["one more thing"]})

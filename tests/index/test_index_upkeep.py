@@ -20,7 +20,7 @@ from incdsi.engine.settings import DEFAULT_FUSION
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
 from incdsi.hyperparameters import SAFE
 from incdsi.index import Index
-from incdsi.index.draft import _held_out
+from incdsi.index.draft import held_out_of
 from incdsi.index.tuning import Tuner
 from incdsi.records import Record
 from incdsi.store import Store
@@ -162,7 +162,7 @@ def test_held_out_queries_are_chosen_by_hash_and_never_preserved(index: Index, t
         held = 0
         for document in batch:
             found = {q.text for q in record(index, document.id).queries if q.held_out}
-            assert found == set(_held_out(document.id, questions[document.id]))
+            assert found == set(held_out_of(document.id, questions[document.id]))
             assert found == {q.text for q in record(other, document.id).queries if q.held_out}
             held += len(found)
         assert 3 < held < 20
@@ -208,7 +208,7 @@ def test_tuning_begins_by_itself_when_enough_is_held_out(
     batch = docs(40)
     for document in batch:
         index.add(document, asked(document.id, 4))
-    held = [sum(len(_held_out(d.id, asked(d.id, 4))) for d in batch[:n]) for n in range(41)]
+    held = [sum(len(held_out_of(d.id, asked(d.id, 4))) for d in batch[:n]) for n in range(41)]
     expected = [held.index(3)]
     if held[-1] >= 12:
         expected.append(held.index(12))
@@ -352,7 +352,7 @@ def test_a_paper_index_refuses_to_tune_itself(tmp_path: Path) -> None:
 
 def test_tuning_is_not_begun_by_queries_that_are_gone(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incdsi.index.tuning.ENOUGH", 3)
-    id = next(f"x{n}" for n in range(100) if _held_out(f"x{n}", asked(f"x{n}", 4)))
+    id = next(f"x{n}" for n in range(100) if held_out_of(f"x{n}", asked(f"x{n}", 4)))
     for _ in range(5):
         index.add(doc(id), asked(id, 4))
         index.delete(id)

@@ -222,4 +222,4 @@ def _tell(model: TrainedModel, adopted: bool, *, as_json: bool) -> None:
     ]
     show(table(("epoch", "loss", "H@1 %", "MRR@10 %"), rows))
     show("the adapted encoder is swapped in" if adopted else "no epoch was better than the start: nothing changed")
-    note("`incdsi tune` fits the weights to it" if adopted else "more queries may help", quiet=not adopted)
+    note("more queries may help", quiet=adopted)

@@ -21,6 +21,7 @@ from incdsi.text.queries import distinct, fold
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out
+MANY = 20  # natural queries of a document, of which one is held out, whichever document it is
 PORTION = 128  # documents encoded at a time
 Floats = NDArray[np.float32]
 
@@ -118,7 +119,7 @@ class Drafter:
     ) -> list[Draft]:
         """Stored documents with more of what people asked; those that know it all already are left out.
 
-        What is known is not embedded again. One that held nothing out may do so now.
+        What is known is not embedded again. One that held too little out holds out more now.
         """
         new = [_unknown(record, natural[record.document.id]) for record in records]
         with watch.step("encode"):
@@ -134,8 +135,9 @@ class Drafter:
         known = {fold(query.text) for query in new}
         both = [query for query in record.queries if fold(query.text) not in known] + list(new)
         asked = [query for query in both if not query.generated and not query.taught]
-        if self.hold_out and not any(query.held_out for query in asked):
-            apart = _held_out(record.document.id, [query.text for query in asked])
+        if self.hold_out:
+            already = [query.text for query in asked if query.held_out]
+            apart = held_out_of(record.document.id, [query.text for query in asked], already)
             asked = [replace(query, held_out=query.text in apart) for query in asked]
         others = [query for query in both if query.taught or query.generated]
         return replace(Draft.of(record), queries=(*asked, *others))
@@ -162,7 +164,7 @@ class Drafter:
         """
         asked = [text for text in natural if not isinstance(text, Taught)]
         if held_out is None:
-            held_out = _held_out(document.id, asked) if self.hold_out else ()
+            held_out = held_out_of(document.id, asked) if self.hold_out else ()
         known, apart = {fold(text) for text in natural}, set(held_out)
         unasked = [text for text in generated if fold(text) not in known]
         own = [text for text in unasked if fold(text) not in before and not self.elsewhere(text, row)]
@@ -249,11 +251,12 @@ def _is_query(text: object) -> bool:
     return isinstance(text, str) and bool(text.strip())
 
 
-def _held_out(document_id: str, natural: Sequence[str]) -> list[str]:
-    """The query to hold out, chosen by hash: the same on every machine, whatever came before."""
-    if len(natural) < LEAST_TO_HOLD_OUT or _hash(document_id) % ONE_IN:
-        return []
-    return [min(natural, key=_hash)]
+def held_out_of(document_id: str, natural: Sequence[str], already: Sequence[str] = ()) -> list[str]:
+    """The queries to hold out, those that are `already` and others by hash: the same on every machine."""
+    one = len(natural) >= LEAST_TO_HOLD_OUT and not _hash(document_id) % ONE_IN
+    count = max(len(natural) // MANY, int(one)) - len(already)
+    others = sorted((text for text in natural if text not in already), key=_hash)
+    return [*already, *others[: max(0, count)]]
 
 
 def _hash(text: str) -> int:

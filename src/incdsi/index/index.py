@@ -14,12 +14,14 @@ from incdsi.filters import Where
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import require_new, require_query, require_sound, taught_among
 from incdsi.index.making import create, is_address, open_engine, open_remote, require_language_of
+from incdsi.index.rehearsal import rehearse
 from incdsi.index.stage_one import Training, stage_one, taken_over
 from incdsi.index.upkeep import Upkeep
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator
+from incdsi.text.queries import distinct
 
 
 class Index(Upkeep):
@@ -79,6 +81,7 @@ class Index(Upkeep):
         """
         batch, asked = [*map(as_document, documents)], dict(queries or {})
         require_new(batch, asked, ())
+        asked = {id: distinct(texts) for id, texts in asked.items()}
         model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
         index = cls.create(path, encoder if model is None else model.encoder, generator=generator, language=language)
         try:
@@ -86,6 +89,8 @@ class Index(Upkeep):
                 with index.engine.changing(None):
                     index._writer.take_over(taken_over(batch, asked, model))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
+                with index.engine.changing(None):
+                    rehearse(index._session, progress)
             else:
                 index.add_many(batch, asked, progress=progress)
         except BaseException:

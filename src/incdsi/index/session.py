@@ -83,7 +83,9 @@ class Session:
             fingerprint=encoder.fingerprint,
             dimension=encoder.dimension,
             model=self.engine.keep_encoder(encoder),
-            confidence=None,  # it was learned from other scores
+            tuned_at=0,  # all that was chosen was chosen by other scores
+            fused_at=0,
+            confidence=None,
         )
         records = reencoded(list(self.engine.records()), encoder, settings.one_pass, progress)
         new = replaced(self.engine.bench(settings), records, settings, progress)

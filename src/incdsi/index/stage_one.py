@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import Document
+from incdsi.confidence import LEAST
+from incdsi.documents import Document, Taught
 from incdsi.errors import InvalidInput
+from incdsi.index.draft import held_out_of
 from incdsi.index.generator import DEFAULT_GENERATOR
 from incdsi.index.placement import MOST_PRESERVED
 from incdsi.progress import Progress
@@ -20,6 +22,7 @@ from incdsi.rows.products import exact
 from incdsi.solver.active_set import to_preserve
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator, generate_all
+from incdsi.text.queries import fold
 
 if TYPE_CHECKING:
     from incdsi.training.model import TrainedModel
@@ -43,13 +46,28 @@ def stage_one(
         return None
     from incdsi.training.stage1 import train  # here, so that adding and searching never import torch
 
+    apart = _apart(queries)
     together = {
-        id: [*queries.get(id, ()), *made]
+        id: [text for text in (*queries.get(id, ()), *made) if fold(text) not in map(fold, apart.get(id, ()))]
         for id, made in generate_all(documents, generator or DEFAULT_GENERATOR).items()
     }
     natural = {text for texts in queries.values() for text in texts}
-    chosen = as_encoder(encoder, trainable=mode == "finetune")
-    return train(documents, together, encoder=chosen, mode=mode, adapt_to=natural or None, progress=progress)
+    return train(
+        documents,
+        together,
+        encoder=as_encoder(encoder, trainable=mode == "finetune"),
+        mode=mode,
+        validation=apart or None,
+        adapt_to=natural or None,
+        progress=progress,
+    )
+
+
+def _apart(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """What people asked and an index would hold out; nothing where that is too little to choose an epoch by."""
+    asked = {id: [text for text in texts if not isinstance(text, Taught)] for id, texts in queries.items()}
+    found = {id: apart for id, texts in asked.items() if (apart := held_out_of(id, texts))}
+    return found if sum(map(len, found.values())) >= LEAST else {}
 
 
 def taken_over(

@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incdsi.engine.protocol import Engine, View
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion, Settings
@@ -146,13 +147,35 @@ def best_weights(
 
 
 def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
-    """The fusion that finds most, by the reciprocal ranks of the probes; few of them do not lead far from the default.
+    """The middle of the fusions that find most by the reciprocal ranks of the probes, as far as chance can tell.
 
-    Every part alone is among those tried.
+    Few probes do not lead far from the default. Every part alone is among those tried, and where the middle of the
+    good ones is not good itself, the best of them stands.
     """
-    ranks = ranks_by_fusion(view, asked, FUSIONS)
-    found = np.where(ranks <= WORST, 1.0 / ranks, 0.0).sum(axis=1)
-    return FUSIONS[int(np.argmax(found - CAUTION * np.array([_squared_steps(one) for one in FUSIONS])))]
+    found, far = _found(view, asked, FUSIONS), np.array([_squared_steps(one) for one in FUSIONS])
+    worth = found.sum(axis=1) - CAUTION * far
+    best = int(np.argmax(worth))
+    short = worth[best] - worth
+    good = np.flatnonzero(short <= _chance(found - found[best]))
+    middle = Fusion(
+        round(float(np.mean([FUSIONS[place].lexical_weight for place in good])), 3),
+        round(float(np.mean([FUSIONS[place].nearest_share for place in good])), 3),
+    )
+    there = _found(view, asked, [middle])
+    loss = worth[best] - (there.sum() - CAUTION * _squared_steps(middle))
+    return middle if loss <= _chance(there - found[best])[0] else FUSIONS[best]
+
+
+def _found(view: View, asked: Sequence[Probe], fusions: Sequence[Fusion]) -> NDArray[np.float64]:
+    """The reciprocal rank of each probe's document at each fusion, (fusions, probes)."""
+    ranks = ranks_by_fusion(view, asked, fusions)
+    return np.where(ranks <= WORST, 1.0 / ranks, 0.0)
+
+
+def _chance(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The standard error of each sum of paired differences, (m, probes) -> (m,)."""
+    squares, sums = (differences**2).sum(axis=1), differences.sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(0.0, squares - sums**2 / max(1, differences.shape[1]))))
 
 
 def _squared_steps(fusion: Fusion) -> float:
@@ -190,7 +213,7 @@ def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
     return new
 
 
-class _Everything:
+class Everything:
     """All records of an engine, read anew each time they are gone through."""
 
     def __init__(self, engine: Engine) -> None:
@@ -202,7 +225,7 @@ class _Everything:
 
 def fused_anew(engine: Engine, held_out: int) -> Replacement:
     """The same documents by the fusion that the held-out queries choose; only what was taught is placed anew."""
-    now, source = engine.view(), _Everything(engine)
+    now, source = engine.view(), Everything(engine)
     new = Replacement(settings=now.settings, bench=now.bench(), source=source, solved={})
     asked = list(probes(source, held_out))
     new = _fused(new, asked)
@@ -212,7 +235,7 @@ def fused_anew(engine: Engine, held_out: int) -> Replacement:
 
 def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[Replacement, Tuning]:
     """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
-    now, version, source = engine.view(), engine.version, _Everything(engine)
+    now, version, source = engine.view(), engine.version, Everything(engine)
     old = now.settings
     asked = list(probes(source, held_out)) if old.method == "general" else []
     if not asked:

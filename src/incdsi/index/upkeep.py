@@ -53,10 +53,12 @@ class Upkeep(Reader):
     def adopt(self, encoder: Encoder, progress: Progress | None = None) -> None:
         """Embed and place everything anew under another encoder, then swap it in at once; searches go on.
 
+        Weights and fusion are then chosen for it, if enough queries are held out.
         The old one's files go when nobody reads by it any more: now, or when the index is next changed.
         """
         with self.engine.changing(None):
             self._session.adopt(encoder, progress)
+            self._tuner.tune_if_due(progress)
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base for quick opening."""

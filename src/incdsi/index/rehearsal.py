@@ -1,0 +1,107 @@
+"""By which weights newcomers join documents that were trained together: rehearsed on some, taken out and added back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incdsi.engine.protocol import Engine
+from incdsi.hyperparameters import SAFE, Hyperparameters, Margins
+from incdsi.index.quality import Probe, learned_ranks, probes
+from incdsi.index.replacement import sweep
+from incdsi.index.session import Session
+from incdsi.index.tuning import FEW, LADDER, best_keeping, fused_anew
+from incdsi.info import Quality
+from incdsi.progress import Progress
+from incdsi.records import Record
+
+ONE_IN = 10  # documents taken out: what one in a hundred does to the others says too little about many
+MOST = 300  # of them
+BETWEEN = LADDER[3]  # SAFE and BOLD
+KEPT_WITHIN = 0.5  # points of MRR@10 that the others may lose, beside the weights that keep them best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsed:
+    """Weights, and the MRR@10 of the documents that stayed and of those added back by them."""
+
+    hyperparameters: Hyperparameters
+    old: float
+    new: float
+
+
+def rehearse(session: Session, progress: Progress | None) -> None:
+    """Choose the weights of newcomers, and the fusion; no document moves but those that were taught something.
+
+    For whoever holds the lock.
+    """
+    engine, settings, held_out = session.engine, session.settings, session.count_held_out()
+    if settings.method != "general" or not len(engine.view()):
+        return
+    asked = list(probes(engine.records(), held_out))
+    settings = replace(settings, hyperparameters=for_newcomers(engine, asked, progress))
+    session.save(settings)
+    if settings.tuning and held_out >= FEW:
+        new = fused_anew(engine, held_out)
+        # Tuning would place everything from nothing: not before there is much more to tune by.
+        session.swap(replace(new, settings=replace(new.settings, tuned_at=held_out)))
+
+
+def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | None) -> Hyperparameters:
+    """What finds most newcomers and keeps the others; where too few queries could tell, by what people asked so far."""
+    scale = scale_of(engine.records())
+    taken = _taken(asked, len(engine.view()))
+    if sum(probe.row in taken for probe in asked) < FEW:
+        return scaled(BETWEEN if _mostly_asked(engine.records()) else SAFE, scale)
+    candidates = [scaled(how, scale) for how in LADDER]
+    tried: list[Rehearsed] = []
+    for how in candidates:
+        tried.append(_tried(engine, asked, taken, how))
+        if progress is not None:
+            progress(len(tried), len(candidates))
+    level = max(one.old for one in tried) - KEPT_WITHIN  # who comes takes room, however careful
+    return best_keeping(tried, lambda one: one.old, lambda one: one.new, level).hyperparameters
+
+
+def scale_of(records: Iterable[Record]) -> float:
+    """How long document vectors are along their own texts' embeddings: the median."""
+    along = [
+        float(record.vector.astype(np.float64) @ record.anchor) / length
+        for record in records
+        if (length := float(record.anchor.astype(np.float64) @ record.anchor)) > 0
+    ]
+    found = float(np.median(along)) if along else 0.0
+    return found if found > 0 else SAFE.anchor_scale
+
+
+def scaled(how: Hyperparameters, scale: float) -> Hyperparameters:
+    """The same problem in another unit: every vector that solves it is as many times longer as the anchor is."""
+    times = scale / how.anchor_scale
+    margins = Margins(retrieve=times * how.margins.retrieve, preserve=times * how.margins.preserve)
+    return replace(how, margins=margins, anchor_scale=scale)
+
+
+def _mostly_asked(records: Iterable[Record]) -> bool:
+    """Whether people asked for most documents: what was generated alone says little about what they will ask."""
+    asked = [any(query.used and not query.generated for query in record.queries) for record in records]
+    return 2 * sum(asked) > len(asked)
+
+
+def _taken(asked: Sequence[Probe], documents: int) -> set[int]:
+    """The rows to take out: an even choice of those that a held-out query should find."""
+    rows = sorted({probe.row for probe in asked})
+    count = min(len(rows), documents // ONE_IN, MOST)
+    return {rows[place] for place in np.linspace(0, len(rows) - 1, count).astype(int)} if count else set()
+
+
+def _tried(engine: Engine, asked: Sequence[Probe], taken: set[int], how: Hyperparameters) -> Rehearsed:
+    bench = engine.view().bench()
+    bench.remove(sorted(taken))
+    records = (record for record in engine.records() if record.row in taken)
+    sweep(bench, records, replace(bench.settings, hyperparameters=how), {})
+    ranks = learned_ranks(bench, asked)
+    new = np.array([probe.row in taken for probe in asked])
+    old, added = (Quality.of(ranks[some]).mrr_at_10 for some in (~new, new))
+    return Rehearsed(hyperparameters=how, old=old, new=added)

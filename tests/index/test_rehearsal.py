@@ -1,0 +1,110 @@
+"""Newcomers to documents that were trained together: weights rehearsed on some that are taken out and added back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from index_samples import ToyEncoder, asked_for, docs
+
+from incdsi import Index
+from incdsi.documents import Document
+from incdsi.hyperparameters import BOLD, SAFE
+from incdsi.index import rehearsal
+from incdsi.index.draft import held_out_of
+from incdsi.index.quality import probes
+from incdsi.index.rehearsal import BETWEEN, FEW, for_newcomers, scale_of, scaled
+from incdsi.index.tuning import LADDER
+from incdsi.records import Record
+from incdsi.solver import Problem, solve
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """A hundred and twenty documents trained together, four questions each, of which some are held out."""
+    pytest.importorskip("torch")
+    batch = docs(120)
+    path = tmp_path_factory.mktemp("trained") / "shop"
+    with Index.build(batch, queries=asked_for(batch, 4), path=path, train="frozen", encoder=ToyEncoder()) as index:
+        yield index
+
+
+def test_an_index_that_was_trained_knows_how_to_place_newcomers(trained: Index) -> None:
+    settings = trained._session.settings
+    scale = scale_of(trained.engine.records())
+    assert settings.hyperparameters in [scaled(how, scale) for how in (*LADDER, BETWEEN)]
+    assert settings.tuned_at == settings.fused_at == trained.info().held_out_queries >= FEW
+    assert trained.verify() == []
+
+
+def test_rehearsing_leaves_the_trained_documents_where_they_are(trained: Index) -> None:
+    before = {record.document.id: record.vector for record in trained.engine.records()}
+    with trained.engine.changing(None):
+        rehearsal.rehearse(trained._session, None)
+    for record in trained.engine.records():
+        np.testing.assert_array_equal(record.vector, before[record.document.id])
+    trained.add(Document(id="late", text="penguins on ice"), ["penguin"])
+    assert np.array_equal(next(trained.engine.records()).vector, before["d0"])
+
+
+def test_the_questions_held_out_of_training_are_those_an_index_holds_out(trained: Index) -> None:
+    asked = asked_for(docs(120), 4)
+    for record in trained.engine.records():
+        held_out = {query.text for query in record.queries if query.held_out}
+        assert held_out <= set(held_out_of(record.document.id, asked.get(record.document.id, ())))
+    assert trained.engine.held_out() >= FEW
+
+
+def test_the_weights_are_those_that_find_most_newcomers_and_keep_the_others(
+    trained: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list(probes(trained.engine.records(), trained.engine.held_out()))
+    old = iter([70.0, 70.2, 70.4, 70.0, 69.8, 60.0])
+    new = iter([40.0, 41.0, 42.0, 44.0, 50.0, 60.0])
+    monkeypatch.setattr(rehearsal, "FEW", 1)
+    monkeypatch.setattr(
+        rehearsal,
+        "_tried",
+        lambda engine, asked, taken, how: rehearsal.Rehearsed(hyperparameters=how, old=next(old), new=next(new)),
+    )
+    assert for_newcomers(trained.engine, asked, None).weights == LADDER[3].weights
+
+
+def test_without_enough_questions_what_is_known_decides(trained: Index, tmp_path: Path) -> None:
+    assert for_newcomers(trained.engine, [], None).weights == BETWEEN.weights
+    with Index.build(docs(20), path=tmp_path / "unasked", encoder=ToyEncoder()) as unasked:
+        assert for_newcomers(unasked.engine, [], None).weights == SAFE.weights
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 10.0), st.sampled_from([SAFE, BOLD]))
+def test_a_scaled_problem_has_a_scaled_solution(seed, times, how):
+    draw = np.random.default_rng(seed)
+    queries, rows, text = draw.standard_normal((3, 4)), draw.standard_normal((9, 4)), draw.standard_normal(4)
+    floors, ceilings = draw.standard_normal(3), draw.standard_normal(9)
+
+    def solved(how, unit):
+        problem = Problem(
+            queries,
+            unit * floors + how.margins.retrieve,
+            rows,
+            unit * ceilings - how.margins.preserve,
+            how.anchor_scale * text,
+        )
+        return solve(problem, retrieve=how.weights.retrieve, anchor=how.weights.anchor).vector
+
+    longer = solved(scaled(how, times * how.anchor_scale), times)
+    np.testing.assert_allclose(longer, times * solved(how, 1.0), rtol=1e-4, atol=1e-4 * times)
+
+
+def test_the_scale_is_how_long_vectors_are_along_their_texts():
+    text = np.array([0.6, 0.8], dtype=np.float32)
+    records = [
+        Record(document=Document(id=str(times), text="-"), vector=np.float32(times) * text, anchor=text, queries=())
+        for times in (10, 30, 35)
+    ]
+    assert scale_of(records) == pytest.approx(30, rel=1e-6)
+    assert scale_of([]) == SAFE.anchor_scale
