@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-all lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -53,7 +53,7 @@ browser:
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
 test: lint browser  ## lint, types and the fast tests; those that calculate once more as other processors would
-	$(BIN)/pytest -m "not slow" -n auto --dist loadfile
+	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors
 
@@ -61,6 +61,12 @@ test-all: lint lint-integrations browser  ## everything, also what takes minutes
 	$(BIN)/pytest
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors --all
+
+test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started for them alone
+	$(BIN)/python -m tests.milvus_server $(BIN)/pytest -m milvus
+
+milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
+	$(BIN)/python -m tests.milvus_server
 
 bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words  ## every benchmark; results in benchmarks/results/
 

@@ -38,7 +38,7 @@ def test_the_page_has_exactly_the_options_there_are(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_json_and_examples(name: str, run: Run) -> None:
     assert "--json" in flags(COMMANDS[name])
-    assert ("--index" in flags(COMMANDS[name])) == (name not in ("model", "version", "repro"))
+    assert ("--index" in flags(COMMANDS[name])) == (name not in ("migrate", "model", "version", "repro"))
     said = run(name, "--help").stdout
     assert "Examples:\n" in said
     assert re.search(rf"incdsi {name}\b", said.split("Examples:")[1])

@@ -12,11 +12,28 @@ sys.path.append(str(Path(__file__).parents[1] / "store"))  # the crash harness a
 from index_samples import TOY
 
 from incdsi.index import Index
+from tests.engines import FOLDER, SERVER, Place, lite, places
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Whatever lives in a `place` is tested in a folder, in Milvus Lite and, where there is one, on a Milvus server."""
+    if "place" in metafunc.fixturenames:
+        chosen = [FOLDER]
+        if metafunc.definition.get_closest_marker("folder") is None:
+            heavy = metafunc.definition.get_closest_marker("heavy") is not None
+            chosen += [lite(heavy), SERVER]
+        metafunc.parametrize("place", chosen, indirect=True)
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    with Index.create(tmp_path / "shop", TOY) as made:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Where an index of that name lives."""
+    yield from places(request.param, tmp_path)
+
+
+@pytest.fixture
+def index(place: Place) -> Iterator[Index]:
+    with Index.create(place("shop"), TOY) as made:
         yield made
 
 
@@ -25,7 +42,7 @@ def reopen() -> Iterator[Callable[..., Index]]:
     """Opens an index again and closes it when the test ends."""
     opened: list[Index] = []
 
-    def open_again(path: Path, encoder: Any = TOY) -> Index:
+    def open_again(path: Path | str, encoder: Any = TOY) -> Index:
         opened.append(Index.open(path, encoder))
         return opened[-1]
 

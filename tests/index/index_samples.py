@@ -16,7 +16,6 @@ from incdsi.documents import Document
 from incdsi.index import Index
 from incdsi.progress import Progress
 from incdsi.records import Record
-from incdsi.store import Store
 
 MODES = ("learned", "lexical", "fused")
 WORDS = """river mountain boots waterproof hiking tent stove rope lamp map compass bottle jacket glove snow
@@ -90,14 +89,12 @@ def asked_for(documents: Iterable[Document], count: int = 2) -> dict[str, list[s
 
 def record(index: Index, id: str) -> Record:
     """Everything stored for a document."""
-    with Store.open(path_of(index), writer=False) as store:
-        return store.get(id)
+    return index.engine.get(id)
 
 
 def vectors(index: Index) -> dict[str, bytes]:
     """The document vectors by id, as stored."""
-    with Store.open(path_of(index), writer=False) as store:
-        return {found.document.id: found.vector.tobytes() for found in store.changes(0).upserts}
+    return {found.document.id: found.vector.tobytes() for found in index.engine.records()}
 
 
 def path_of(index: Index) -> Path:
@@ -120,14 +117,13 @@ def answers(index: Index, probes: Sequence[str] = PROBES) -> list[tuple[str, str
 
 def stored(index: Index) -> dict[str, tuple[Any, ...]]:
     """What the store holds, by id: text, queries with their flags, vector, links."""
-    with Store.open(path_of(index), writer=False) as store:
-        return {
-            found.document.id: (
-                found.document.text,
-                dict(found.document.metadata),
-                found.vector.tobytes(),
-                [(q.text, q.generated, q.taught, q.held_out, q.preserved, q.own_score) for q in found.queries],
-                sorted(set(found.constrained_by)),
-            )
-            for found in store.changes(0).upserts
-        }
+    return {
+        found.document.id: (
+            found.document.text,
+            dict(found.document.metadata),
+            found.vector.tobytes(),
+            [(q.text, q.generated, q.taught, q.held_out, q.preserved, q.own_score) for q in found.queries],
+            sorted(set(found.constrained_by)),
+        )
+        for found in index.engine.records()
+    }

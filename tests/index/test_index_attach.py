@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs,
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import Index
 from incdsi.index.draft import held_out_of
+from tests.engines import Place
 
 Reopen = Callable[..., Index]
 
@@ -32,7 +32,7 @@ def learned_score(index: Index, text: str, id: str) -> float:
     return next(hit.score for hit in index.search(text, 100, mode="learned") if hit.document_id == id)
 
 
-def test_attached_queries_are_learned_and_nothing_else_changes(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+def test_attached_queries_are_learned_and_nothing_else_changes(index: Index, place: Place, reopen: Reopen) -> None:
     index.set_tuning(False)  # all of them are learned, none held out
     batch = docs(20)
     index.add_many(batch, asked_for(batch))
@@ -49,14 +49,14 @@ def test_attached_queries_are_learned_and_nothing_else_changes(index: Index, tmp
     assert index.get("d3") == batch[3]
     after = vectors(index)
     assert {id for id in after if after[id] != others[id]} == {"d3", "d7"}
-    assert answers(reopen(tmp_path / "shop")) == answers(index)
+    assert answers(reopen(place("shop"))) == answers(index)
     assert index.verify() == []
 
 
-def test_attaching_equals_updating_one_by_one(tmp_path: Path) -> None:
+def test_attaching_equals_updating_one_by_one(place: Place) -> None:
     batch = docs(20)
     new = {document.id: [f"zebra number {document.id}"] for document in batch[::2]}
-    with Index.create(tmp_path / "a", TOY, tuning=False) as a, Index.create(tmp_path / "b", TOY, tuning=False) as b:
+    with Index.create(place("a"), TOY, tuning=False) as a, Index.create(place("b"), TOY, tuning=False) as b:
         for index in (a, b):
             index.add_many(batch, asked_for(batch))
         a.attach(new)
@@ -69,11 +69,12 @@ def test_attaching_equals_updating_one_by_one(tmp_path: Path) -> None:
         assert texts[0] == texts[1]
 
 
+@pytest.mark.folder
 def test_only_what_is_new_is_embedded_and_a_portion_is_one_transaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder, batch, seen = Counting(), docs(6), []
-    with Index.create(tmp_path / "shop", encoder) as index:
+    with Index.create(place("shop"), encoder) as index:
         index.add_many(batch)
         encoder.texts.clear()
         commits: list[int] = []
@@ -132,7 +133,7 @@ def test_attach_refuses_everything_before_it_writes(
 
 
 def test_an_interrupted_attach_shows_what_was_committed(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
+    index: Index, place: Place, monkeypatch: pytest.MonkeyPatch, reopen: Reopen
 ) -> None:
     batch = docs(10)
     index.add_many(batch)
@@ -145,11 +146,12 @@ def test_an_interrupted_attach_shows_what_was_committed(
     with pytest.raises(KeyboardInterrupt):
         index.attach({document.id: [f"zebra {document.id}"] for document in batch}, progress=stop)
     assert [bool(index.queries(document.id)) for document in batch] == [True] * 6 + [False] * 4
-    assert answers(index) == answers(reopen(tmp_path / "shop"))
+    assert answers(index) == answers(reopen(place("shop")))
 
 
+@pytest.mark.folder
 def test_many_are_deleted_in_one_transaction_or_none(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
+    index: Index, monkeypatch: pytest.MonkeyPatch, place: Place, reopen: Reopen
 ) -> None:
     index.add_many(docs(10))
     before = answers(index)
@@ -163,7 +165,7 @@ def test_many_are_deleted_in_one_transaction_or_none(
     assert len(commits) == 1
     assert len(index) == 7
     assert index.delete([]) == 0
-    with Index.create(tmp_path / "never", TOY) as never:
+    with Index.create(place("never"), TOY) as never:
         never.add_many(docs(10))
         for id in ("d1", "d2", "d5"):
             never.delete(id)

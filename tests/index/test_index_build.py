@@ -9,6 +9,8 @@ from incdsi import Document, Index, Taught
 from incdsi.errors import DuplicateDocument, InvalidInput
 from tests.test_demo import WordEncoder
 
+pytestmark = pytest.mark.folder
+
 DOCUMENTS = [
     Document(id=f"d{i}", text=f"thing{i} belongs to shelf{i % 5} and weighs weight{i % 7} grams") for i in range(40)
 ]

@@ -12,6 +12,8 @@ from index_samples import WORDS, ToyEncoder, docs, path_of
 from incdsi.errors import InvalidInput
 from incdsi.index import Index, tuning
 
+pytestmark = pytest.mark.folder
+
 ENCODER = ToyEncoder(dimension=48)
 
 

@@ -12,6 +12,8 @@ from index_worker import after, state_of
 
 from incdsi.index import Index
 
+pytestmark = pytest.mark.folder
+
 
 @pytest.mark.parametrize(("kills", "readers"), [(10, 2), pytest.param(220, 3, marks=pytest.mark.slow)])
 def test_a_killed_writer_loses_nothing_it_acknowledged(tmp_path: Path, kills: int, readers: int) -> None:

@@ -16,6 +16,8 @@ from incdsi.errors import CorruptStore, DiskFull, InvalidInput
 from incdsi.index import Index
 from tests.mounts import mounted, read_only
 
+pytestmark = pytest.mark.folder
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:

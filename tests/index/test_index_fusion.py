@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,9 @@ from index_samples import ToyEncoder, answers, asked_for, docs, ids, vectors
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
 from incdsi.index import Index, tuning
 from incdsi.index.quality import LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE
+from tests.engines import Place
+
+pytestmark = pytest.mark.heavy
 
 
 def choice(monkeypatch: pytest.MonkeyPatch, rank: Callable[[Fusion], int], probes: int) -> Fusion:
@@ -37,11 +39,11 @@ def test_one_part_alone_is_chosen_where_it_finds_most(monkeypatch: pytest.Monkey
 
 
 def test_few_held_out_queries_choose_the_fusion_and_move_only_what_was_taught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: Fusion(0.5, 0.4))
     batch, encoder = docs(60), ToyEncoder(dimension=64)
-    with Index.create(tmp_path / "shop", encoder) as index:
+    with Index.create(place("shop"), encoder) as index:
         index.add_many(batch[:-1], asked_for(batch[:-1], 4))
         index.teach("zebra river", "d7")
         before = vectors(index)
@@ -57,5 +59,5 @@ def test_few_held_out_queries_choose_the_fusion_and_move_only_what_was_taught(
         version = index.version
         index.add(docs(61)[-1])
         assert index.version == version + 1  # and is not chosen again before there are four times as many
-        with Index.open(tmp_path / "shop", encoder) as again:
+        with Index.open(place("shop"), encoder) as again:
             assert answers(again) == answers(index)

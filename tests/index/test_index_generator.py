@@ -14,6 +14,8 @@ from incdsi.index import Index
 from incdsi.store import Store
 from incdsi.text.generators import Spans
 
+pytestmark = pytest.mark.folder
+
 LONG = " ".join(f"Sentence {number} tells of thing{number} and its colour{number}." for number in range(12))
 
 

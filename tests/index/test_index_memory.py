@@ -15,6 +15,8 @@ from index_samples import TOY, answers, asked, asked_for, doc, docs
 from incdsi.index import Index
 from incdsi.records import Record
 
+pytestmark = pytest.mark.folder
+
 
 def test_slots_stay_bounded_over_many_rounds(index: Index) -> None:
     index.add_many(docs(10))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from incdsi.index import Index, draft, placement
 from incdsi.progress import Progress
 from incdsi.text.generators import Spans
+from tests.engines import Place
 
 Reopen = Callable[..., Index]
 
@@ -50,11 +51,11 @@ def found(index: Index, where: dict[str, object]) -> list[str]:
     return sorted(hit.document_id for hit in index.search("boots", k=100, where=where))
 
 
-def test_lists_dates_and_numpy_come_back_plain_and_are_found(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+def test_lists_dates_and_numpy_come_back_plain_and_are_found(index: Index, place: Place, reopen: Reopen) -> None:
     index.add(doc("a", tags=["red", "new"], made=date(2024, 5, 1), size=np.int64(42), weight=np.float32(0.5)))
     index.add(doc("b", tags=[], made=datetime(2024, 6, 1, 12, tzinfo=UTC), size=43, weight=1.5))
     index.add(doc("c", tags="red"))
-    for one in (index, reopen(tmp_path / "shop")):
+    for one in (index, reopen(place("shop"))):
         assert one.get("a").metadata == {"tags": ("red", "new"), "made": "2024-05-01", "size": 42, "weight": 0.5}
         assert one.get("b").metadata["made"] == "2024-06-01T12:00:00+00:00"
         assert found(one, {"tags": "red"}) == ["a", "c"]
@@ -65,34 +66,36 @@ def test_lists_dates_and_numpy_come_back_plain_and_are_found(index: Index, tmp_p
         assert one.verify() == []
 
 
+@pytest.mark.folder
 def test_an_index_from_before_lists_is_read_as_it_is_and_brought_up_to_date_by_a_change(
-    index: Index, tmp_path: Path, reopen: Reopen
+    index: Index, place: Place, reopen: Reopen
 ) -> None:
     index.add_many(docs(8))
     expected, german = answers(index), found(index, {"lang": "de"})
     index.close()
-    connection = apsw.Connection(str(tmp_path / "shop" / "store.db"))
+    connection = apsw.Connection(str(place("shop") / "store.db"))
     connection.execute(BEFORE_LISTS)
     connection.close()
-    old = reopen(tmp_path / "shop")
+    old = reopen(place("shop"))
     assert (answers(old), found(old, {"lang": "de"}), old.verify()) == (expected, german, [])
     assert found(old, {"lang": {"contains": "d"}}) == german
-    assert format_of(tmp_path / "shop") == 1
+    assert format_of(place("shop")) == 1
     old.add(doc("later", tags=["red"]))
-    assert format_of(tmp_path / "shop") == 2
-    for one in (old, reopen(tmp_path / "shop")):
+    assert format_of(place("shop")) == 2
+    for one in (old, reopen(place("shop"))):
         assert (found(one, {"tags": "red"}), found(one, {"lang": "de"}), one.verify()) == (["later"], german, [])
 
 
+@pytest.mark.folder
 @pytest.mark.parametrize("writes", [False, True])
-def test_two_formats_meet_in_one_folder(index: Index, tmp_path: Path, reopen: Reopen, writes: bool) -> None:
+def test_two_formats_meet_in_one_folder(index: Index, place: Place, reopen: Reopen, writes: bool) -> None:
     """One who opened the old form goes on when another brings it up to date."""
     index.add_many(docs(4))
     index.close()
-    connection = apsw.Connection(str(tmp_path / "shop" / "store.db"))
+    connection = apsw.Connection(str(place("shop") / "store.db"))
     connection.execute(BEFORE_LISTS)
     connection.close()
-    reader, writer = reopen(tmp_path / "shop"), reopen(tmp_path / "shop")
+    reader, writer = reopen(place("shop")), reopen(place("shop"))
     assert found(reader, {"lang": "de"}) == ["d0", "d3"]
     writer.add(doc("later", lang=["de", "en"]))
     writer.close()
@@ -113,9 +116,9 @@ class Counting(ToyEncoder):
 
 
 @pytest.fixture
-def counting(tmp_path: Path) -> Iterator[tuple[Index, Counting]]:
+def counting(place: Place) -> Iterator[tuple[Index, Counting]]:
     encoder = Counting()
-    with Index.create(tmp_path / "counted", encoder, generator=Spans()) as index:
+    with Index.create(place("counted"), encoder, generator=Spans()) as index:
         index.add_many(docs(6), {"d3": ["dry feet"]})
         yield index, encoder
 

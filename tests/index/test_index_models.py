@@ -21,7 +21,10 @@ from incdsi.index import Index
 from incdsi.store import Store
 from incdsi.text.encoders import as_encoder
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the models are exported with torch")
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the models are exported with torch"),
+    pytest.mark.folder,
+]
 
 
 @pytest.fixture(scope="module")

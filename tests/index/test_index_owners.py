@@ -14,6 +14,7 @@ from index_samples import TOY, doc, record
 from incdsi.documents import Document
 from incdsi.engine.local.owners import QueryOwners
 from incdsi.index import Index
+from tests.engines import Place
 
 SENTENCES = (
     "river and boots",
@@ -42,8 +43,8 @@ def generated(index: Index, id: str) -> list[str]:
     return [query.text for query in record(index, id).queries if query.generated]
 
 
-def test_a_generated_query_stays_with_the_first_document_that_has_it(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY, generator=sentences) as index:
+def test_a_generated_query_stays_with_the_first_document_that_has_it(place: Place) -> None:
+    with Index.create(place("shop"), TOY, generator=sentences) as index:
         index.add(said("a", ["the map", "a lamp"]), ["where am I"])
         index.add_many([said("b", ["The  map", "rope"]), said("c", ["rope", "Where am I", "a tent"])])
         assert generated(index, "a") == ["the map", "a lamp"]
@@ -68,6 +69,8 @@ CHANGES = st.lists(
     ),
     max_size=14,
 )
+
+pytestmark = pytest.mark.heavy
 
 
 @settings(max_examples=12, deadline=None)
@@ -106,9 +109,9 @@ def test_one_by_one_equals_any_grouping_also_after_opening_again(changes: list, 
 
 
 @pytest.mark.parametrize("size", [1, 64, 300])
-def test_batches_beyond_a_portion_are_like_one_by_one(tmp_path: Path, size: int) -> None:
+def test_batches_beyond_a_portion_are_like_one_by_one(place: Place, size: int) -> None:
     batch = [said(f"d{n}", [SENTENCES[n % 7], f"number {n // 2}", f"only {n}"]) for n in range(140)]
-    with Index.create(tmp_path / "shop", TOY, generator=sentences, tuning=False) as index:
+    with Index.create(place("shop"), TOY, generator=sentences, tuning=False) as index:
         for start in range(0, len(batch), size):
             index.add_many(batch[start : start + size])
         kept = {document.id: generated(index, document.id) for document in batch}
@@ -119,18 +122,19 @@ def test_batches_beyond_a_portion_are_like_one_by_one(tmp_path: Path, size: int)
     }
 
 
-def test_a_base_written_before_this_rule_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.folder
+def test_a_base_written_before_this_rule_is_read_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from incdsi.engine.local.live import Live
 
     arrays = Live.to_arrays
-    with Index.create(tmp_path / "shop", TOY, generator=sentences) as index:
+    with Index.create(place("shop"), TOY, generator=sentences) as index:
         index.add(said("a", ["the map"]))
         with monkeypatch.context() as patch:
             patch.setattr(
                 Live, "to_arrays", lambda self: {k: v for k, v in arrays(self).items() if not k.startswith("queries.")}
             )
             index.engine._refresh_base()
-    with Index.open(tmp_path / "shop", TOY, generator=sentences) as index:
+    with Index.open(place("shop"), TOY, generator=sentences) as index:
         assert index.search("map")
         index.add(said("b", ["the map", "rope"]))
         assert generated(index, "b") == ["rope"]

@@ -16,6 +16,8 @@ from powerloss_survival import State, recorded
 from incdsi.index import Index
 from incdsi.store import Store
 
+pytestmark = pytest.mark.folder
+
 OTHER = ToyEncoder(seed=1)
 
 

@@ -12,6 +12,9 @@ from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, docs, ids,
 from incdsi.documents import Taught
 from incdsi.engine.settings import Fusion
 from incdsi.index import Index, tuning
+from tests.engines import Place
+
+pytestmark = pytest.mark.heavy
 
 ODD = ("zebra", "piano", "harbour", "orange", "violin", "copper", "marble", "window", "engine")
 TAUGHT = {f"d{number}": f"{odd} {WORDS[number]}" for number, odd in enumerate(ODD)}  # words favour others
@@ -36,8 +39,8 @@ def found_first(index: Index) -> list[str]:
     return [id for id, query in TAUGHT.items() if ids(index, query, 1) == [id]]
 
 
-def test_what_was_taught_is_first_in_fused_search_under_another_encoder(tmp_path: Path) -> None:
-    with taught_index(tmp_path / "shop", 0.5) as index:
+def test_what_was_taught_is_first_in_fused_search_under_another_encoder(place: Place) -> None:
+    with taught_index(place("shop"), 0.5) as index:
         assert found_first(index) == list(TAUGHT)
         index.adopt(ToyEncoder(dimension=200, seed=1))
         assert found_first(index) == list(TAUGHT)
@@ -45,14 +48,14 @@ def test_what_was_taught_is_first_in_fused_search_under_another_encoder(tmp_path
 
 @pytest.mark.parametrize("chosen", [0.2, 0.6])
 def test_what_was_taught_is_first_in_fused_search_at_the_weight_that_tuning_chose(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: float
+    place: Place, monkeypatch: pytest.MonkeyPatch, chosen: float
 ) -> None:
     monkeypatch.setattr(tuning, "best_fusion", lambda live, asked: Fusion(chosen, 0.4))
-    with taught_index(tmp_path / "shop", 0.3) as index:
+    with taught_index(place("shop"), 0.3) as index:
         result = index.tune()
         assert (index.info().lexical_weight, index.info().quality) == (chosen, result.after)
         assert found_first(index) == list(TAUGHT)
-        with Index.open(tmp_path / "shop", ToyEncoder(dimension=192)) as again:
+        with Index.open(place("shop"), ToyEncoder(dimension=192)) as again:
             assert answers(again) == answers(index)
         assert index.verify() == []
 
@@ -65,8 +68,8 @@ def ranks(index: Index) -> list[int]:
     return [ids(index, query, 60).index(id) + 1 for id, query in TAUGHT.items()]
 
 
-def test_documents_added_again_with_what_they_had_are_taught_again(tmp_path: Path) -> None:
-    with taught_index(tmp_path / "shop", 0.5) as index:
+def test_documents_added_again_with_what_they_had_are_taught_again(place: Place) -> None:
+    with taught_index(place("shop"), 0.5) as index:
         assert ranks(index) == [1] * 9
         for id in TAUGHT:
             document, queries = index.get(id), index.queries(id)
@@ -82,13 +85,13 @@ def test_documents_added_again_with_what_they_had_are_taught_again(tmp_path: Pat
 
 @pytest.mark.parametrize(("portion", "whole"), [(2, False), (128, False), (2, True)])
 def test_taught_documents_added_one_by_one_equal_those_of_one_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portion: int, whole: bool
+    place: Place, monkeypatch: pytest.MonkeyPatch, portion: int, whole: bool
 ) -> None:
     batch = docs(14)
     questions = {
         id: [*texts, *([Taught(TAUGHT[id])] if id in TAUGHT else [])] for id, texts in asked_for(batch).items()
     }
-    with Index.create(tmp_path / "one", TOY) as one, Index.create(tmp_path / "many", TOY) as many:
+    with Index.create(place("one"), TOY) as one, Index.create(place("many"), TOY) as many:
         sequential = [one.add(document, questions[document.id]) for document in batch]
         monkeypatch.setattr("incdsi.index.writer.BATCH", portion)
         together = many.add_many(batch, questions, whole=whole)
@@ -115,8 +118,8 @@ def test_a_query_becomes_taught_by_every_verb_that_takes_queries(index: Index, c
     assert [query.text for query in record(index, "d1").queries if query.taught] == ["Zebra crossing"]
 
 
-def test_a_taught_query_is_never_held_out(tmp_path: Path) -> None:
+def test_a_taught_query_is_never_held_out(place: Place) -> None:
     batch = docs(6)
-    with Index.create(tmp_path / "shop", TOY) as index:
+    with Index.create(place("shop"), TOY) as index:
         index.add_many(batch, {id: [Taught(text) for text in texts] for id, texts in asked_for(batch, 4).items()})
         assert index.info().held_out_queries == 0

@@ -19,6 +19,8 @@ from incdsi.engine.local import Live
 from incdsi.errors import IndexLocked
 from incdsi.index import Index
 
+pytestmark = pytest.mark.folder
+
 Reopen = Callable[..., Index]
 WORKER = Path(__file__).with_name("index_worker.py")
 

@@ -25,6 +25,8 @@ from incdsi.index.tuning import Tuner
 from incdsi.records import Record
 from incdsi.store import Store
 
+pytestmark = pytest.mark.folder
+
 Reopen = Callable[..., Index]
 
 

@@ -42,8 +42,8 @@ from incdsi.index import Index
 from incdsi.progress import Progress
 from incdsi.records import Answer, Record
 from incdsi.rows.table import Growing
-from incdsi.store import Store
 from incdsi.store.transaction import Transaction
+from tests.engines import Place
 
 Reopen = Callable[..., Index]
 
@@ -64,31 +64,33 @@ def test_an_index_begins_empty_and_the_first_add_works(index: Index) -> None:
         assert ids(index, "dry feet edition", mode=mode) == ["a"]
 
 
-def test_create_refuses_a_folder_with_something_in_it(index: Index, tmp_path: Path) -> None:
+@pytest.mark.folder
+def test_create_refuses_a_folder_with_something_in_it(index: Index, place: Place) -> None:
     with pytest.raises(InvalidInput, match="already holds an index; open it"):
-        Index.create(tmp_path / "shop", TOY)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "file").write_text("mine")
+        Index.create(place("shop"), TOY)
+    (place("other")).mkdir()
+    (place("other") / "file").write_text("mine")
     with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty one"):
-        Index.create(tmp_path / "other", TOY)
+        Index.create(place("other"), TOY)
 
 
-def test_open_creates_a_missing_index_on_request_and_opens_the_one_that_is_there(tmp_path: Path) -> None:
+@pytest.mark.folder
+def test_open_creates_a_missing_index_on_request_and_opens_the_one_that_is_there(place: Place) -> None:
     for count in (1, 1, 2):  # a notebook's cell, run again
-        with Index.open(tmp_path / "deep" / "shop", TOY, create=True) as index:
+        with Index.open(place("deep") / "shop", TOY, create=True) as index:
             index.upsert(doc(f"d{count}"))
             assert len(index) == count
     with pytest.raises(InvalidInput, match="not an empty folder"):
-        Index.open(tmp_path / "deep", TOY, create=True)
+        Index.open(place("deep"), TOY, create=True)
     with pytest.raises(InvalidInput, match="a server has its own index"):
         Index.open("http://127.0.0.1:1", create=True)
 
 
-def test_an_index_says_where_it_is_and_how_much_it_holds(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY) as index:
+def test_an_index_says_where_it_is_and_how_much_it_holds(place: Place) -> None:
+    with Index.create(place("shop"), TOY) as index:
         index.add_many(docs(3))
-        assert repr(index) == f"Index({str(tmp_path / 'shop')!r}, 3 documents)"
-    assert repr(index) == f"Index({str(tmp_path / 'shop')!r}, closed)"
+        assert repr(index) == f"Index({str(place('shop'))!r}, 3 documents)"
+    assert repr(index) == f"Index({str(place('shop'))!r}, closed)"
 
 
 def test_documents_deleted_while_they_are_listed_are_left_out(index: Index) -> None:
@@ -98,22 +100,23 @@ def test_documents_deleted_while_they_are_listed_are_left_out(index: Index) -> N
     assert [one.id for one in listed] == ["d1", "d2", "d3", "d5", "d6", "d7"]
 
 
-def test_open_refuses_a_folder_without_an_index(tmp_path: Path) -> None:
+@pytest.mark.folder
+def test_open_refuses_a_folder_without_an_index(place: Place) -> None:
     with pytest.raises(IndexNotFound, match=r"it has no store\.db"):
-        Index.open(tmp_path, TOY)
+        Index.open(place("nothing"), TOY)
 
 
-def test_opening_again_shows_the_same(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+def test_opening_again_shows_the_same(index: Index, place: Place, reopen: Reopen) -> None:
     batch = docs(12)
     index.add_many(batch, asked_for(batch))
     before = answers(index)
     index.close()
-    assert answers(reopen(tmp_path / "shop")) == before
+    assert answers(reopen(place("shop"))) == before
 
 
-def test_closing_twice_is_harmless_and_a_closed_index_refuses_everything(tmp_path: Path) -> None:
+def test_closing_twice_is_harmless_and_a_closed_index_refuses_everything(place: Place) -> None:
     for writes in (False, True):
-        index = Index.create(tmp_path / f"shop {writes}", TOY)
+        index = Index.create(place(f"shop {writes}"), TOY)
         if writes:
             index.add(doc("a"))
         index.close()
@@ -126,7 +129,7 @@ def test_closing_twice_is_harmless_and_a_closed_index_refuses_everything(tmp_pat
         ):
             with pytest.raises(InvalidInput, match="closed; open it again"):
                 use()
-    with Index.open(tmp_path / "shop True", TOY) as again:
+    with Index.open(place("shop True"), TOY) as again:
         assert [document.id for document in again.documents()] == ["a"]
 
 
@@ -168,12 +171,12 @@ def test_an_addition_says_whether_the_document_wins_its_queries(index: Index) ->
     assert won > 5
 
 
-def test_a_document_that_nothing_can_be_said_about_is_refused(tmp_path: Path) -> None:
+def test_a_document_that_nothing_can_be_said_about_is_refused(place: Place) -> None:
     class Zero(ToyEncoder):
         def encode(self, texts: Sequence[str], progress: object = None) -> NDArray[np.float32]:
             return np.zeros((len(texts), self.dimension), np.float32)
 
-    with Index.create(tmp_path / "shop", Zero()) as index:
+    with Index.create(place("shop"), Zero()) as index:
         with pytest.raises(InvalidInput, match="give it a query or text"):
             index.add(Document(id="a", text=""))
         assert (len(index), index.version) == (0, 0)
@@ -201,8 +204,8 @@ def test_a_document_without_text_or_query_works(index: Index, given: Document) -
     assert index.verify() == []
 
 
-def test_without_queries_the_learned_order_is_the_dense_order(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY, generator=lambda document: []) as index:
+def test_without_queries_the_learned_order_is_the_dense_order(place: Place) -> None:
+    with Index.create(place("shop"), TOY, generator=lambda document: []) as index:
         batch = docs(15)
         index.add_many(batch)
         scores = TOY.encode([d.content for d in batch]) @ TOY.encode(["waterproof boots"])[0]
@@ -242,7 +245,7 @@ def test_a_batch_is_refused_whole_before_anything_is_written(index: Index, monke
 
 
 def test_portions_are_reported_and_what_was_reported_is_there(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
+    index: Index, monkeypatch: pytest.MonkeyPatch, place: Place, reopen: Reopen
 ) -> None:
     monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
     seen = []
@@ -255,11 +258,12 @@ def test_portions_are_reported_and_what_was_reported_is_there(
     with pytest.raises(KeyboardInterrupt):
         index.add_many(docs(10, start=10), progress=interrupt)
     assert len(index) == 14
-    assert sorted(ids(index, "boots", 100)) == sorted(document.id for document in reopen(tmp_path / "shop").documents())
+    assert sorted(ids(index, "boots", 100)) == sorted(document.id for document in reopen(place("shop")).documents())
 
 
+@pytest.mark.folder
 def test_a_whole_batch_is_there_or_nothing_of_it(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reopen: Reopen
+    index: Index, monkeypatch: pytest.MonkeyPatch, place: Place, reopen: Reopen
 ) -> None:
     monkeypatch.setattr("incdsi.index.writer.BATCH", 4)
     index.add_many(docs(4))
@@ -278,32 +282,29 @@ def test_a_whole_batch_is_there_or_nothing_of_it(
     assert sorted(ids(index, "boots", 100)) == sorted(before)
     index.add_many(docs(10, start=4), asked_for(docs(10, start=4)), whole=True)
     assert len(index) == len(ids(index, "boots", 100)) == 14
-    assert stored(reopen(tmp_path / "shop")) == stored(index)
+    assert stored(reopen(place("shop"))) == stored(index)
 
 
-def test_a_whole_batch_is_placed_as_its_portions_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_batch_is_placed_as_its_portions_are(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incdsi.index.writer.BATCH", 7)
     monkeypatch.setattr("incdsi.solver.active_set.TOGETHER", 5)
     batch, found = docs(40), []
     for whole in (False, True):
-        with Index.create(tmp_path / str(whole), TOY) as one:
+        with Index.create(place(str(whole)), TOY) as one:
             one.add_many(batch, asked_for(batch, 4), whole=whole)
             found.append(one.engine.vectors())
     assert found[0][0] == found[1][0]
     assert np.abs(found[0][1] - found[1][1]).max() < 1e-5
 
 
-def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+@pytest.mark.folder
+def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, place: Place, reopen: Reopen) -> None:
     def receipt(additions: Sequence[Addition], version: int) -> list[tuple[str, Answer]]:
         return [("key", Answer(b"asked", 201, b"said", version))]
 
     with index.receipts.keeping(receipt):
         index.add_many(docs(3))
-    assert (
-        reopen(tmp_path / "shop").receipts.find("key")
-        == Answer(b"asked", 201, b"said", 3)
-        == index.receipts.find("key")
-    )
+    assert reopen(place("shop")).receipts.find("key") == Answer(b"asked", 201, b"said", 3) == index.receipts.find("key")
     index.add_many(docs(1, start=3))  # one without a receipt
     assert index.receipts.find("other") is None
 
@@ -314,7 +315,7 @@ def test_a_receipt_is_stored_with_the_change_or_not_at_all(index: Index, tmp_pat
         index.delete("d1")
     assert len(index) == len(ids(index, "boots", 100)) == 4
     index.receipts.amend("key", Answer(b"asked", 201, b"better", 3))
-    assert reopen(tmp_path / "shop").receipts.find("key") == Answer(b"asked", 201, b"better", 3)
+    assert reopen(place("shop")).receipts.find("key") == Answer(b"asked", 201, b"better", 3)
     assert index.engine.store._connection.pragma("synchronous") == 2  # type: ignore[union-attr]
     index.compact()
     assert index.receipts.find("key") is None
@@ -325,13 +326,14 @@ def test_an_empty_batch_is_no_change(index: Index) -> None:
     assert index.version == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["general", "paper"])
-def test_one_by_one_equals_one_batch(tmp_path: Path, method: str) -> None:
+def test_one_by_one_equals_one_batch(place: Place, method: str) -> None:
     batch = docs(40)
     questions = asked_for(batch, 4)
     with (
-        Index.create(tmp_path / "one", TOY, method=method) as one,  # type: ignore[arg-type]
-        Index.create(tmp_path / "many", TOY, method=method) as many,  # type: ignore[arg-type]
+        Index.create(place("one"), TOY, method=method) as one,  # type: ignore[arg-type]
+        Index.create(place("many"), TOY, method=method) as many,  # type: ignore[arg-type]
     ):
         for document in batch:
             one.add(document, questions[document.id])
@@ -476,6 +478,7 @@ def test_delete_by_filter(index: Index) -> None:
     assert index.version == version
 
 
+@pytest.mark.folder
 def test_deleting_many_looks_at_the_rows_as_often_as_deleting_one(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -528,11 +531,10 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.add_many(batch, asked_for(batch))
     index.add(Document(id="twin", text=text_of("d7")), asked("d7"))
     links, sequences = {}, {}
-    with Store.open(index.engine.store.path, writer=False) as store:
-        row = store.row_of("d7")
-        for found in store.changes(0).upserts:
-            links[found.document.id] = found.constrained_by
-            sequences[found.document.id] = found.sequence
+    row = index.engine.row_of("d7")
+    for found in index.engine.records():
+        links[found.document.id] = found.constrained_by
+        sequences[found.document.id] = found.sequence
     shaped = {id for id, rows in links.items() if row in rows}
     assert "twin" in shaped
     assert len(shaped) < 25
@@ -540,10 +542,9 @@ def test_delete_resolves_exactly_those_it_constrained(index: Index) -> None:
     index.delete("d7", resolve=True)
     after = vectors(index)
     assert {id: after[id] for id in untouched} == untouched
-    with Store.open(index.engine.store.path, writer=False) as store:
-        changed = {f.document.id for f in store.changes(0).upserts if f.sequence != sequences[f.document.id]}
-        assert changed == shaped
-        assert store.constrained_by(row) == ()
+    changed = {f.document.id for f in index.engine.records() if f.sequence != sequences[f.document.id]}
+    assert changed == shaped
+    assert not index.engine.constrained_by(row)
     assert index.search(asked("d7")[0], 1, mode="learned")[0].document_id == "twin"
     assert index.verify() == []
 
@@ -566,19 +567,19 @@ def stop_at(error: BaseException, done: int) -> Progress:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()])
-def test_a_stopped_delete_goes_on_as_if_it_never_was(tmp_path: Path, reopen: Reopen, error: BaseException) -> None:
-    with crowded(tmp_path / "whole") as whole:
+def test_a_stopped_delete_goes_on_as_if_it_never_was(place: Place, reopen: Reopen, error: BaseException) -> None:
+    with crowded(place("whole")) as whole:
         whole.delete("d7", resolve=True)
         assert whole.info().unresolved == 0
         expected, found = stored(whole), answers(whole)
-    with crowded(tmp_path / "shop") as index:
+    with crowded(place("shop")) as index:
         with pytest.raises(type(error)) as stopped:
             index.delete(where={"number": 7}, resolve=True, progress=stop_at(error, 2))
         left = index.info().unresolved
         if isinstance(error, KeyboardInterrupt):
             assert str(stopped.value) == f"stopped; 1 deleted, {left} left to place anew: `resolve` goes on"
         assert left > 0
-    again = reopen(tmp_path / "shop")
+    again = reopen(place("shop"))
     assert again.info().unresolved == left
     with pytest.raises(KeyboardInterrupt, match=f"^stopped; {left - 1} left to place anew: `resolve` goes on$"):
         again.resolve(stop_at(KeyboardInterrupt(), 1))
@@ -588,20 +589,22 @@ def test_a_stopped_delete_goes_on_as_if_it_never_was(tmp_path: Path, reopen: Reo
     assert answers(again) == found
 
 
-def test_a_delete_killed_as_it_resolves_goes_on(tmp_path: Path, reopen: Reopen) -> None:
-    crowded(tmp_path / "shop").close()
+@pytest.mark.folder
+def test_a_delete_killed_as_it_resolves_goes_on(place: Place, reopen: Reopen) -> None:
+    crowded(place("shop")).close()
     if (child := os.fork()) == 0:
-        with Index.open(tmp_path / "shop", TOY) as index:
+        with Index.open(place("shop"), TOY) as index:
             index.delete("d7", resolve=True, progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    index = reopen(tmp_path / "shop")
+    index = reopen(place("shop"))
     assert "d7" not in index
     assert index.resolve() > 0
     assert index.info().unresolved == 0
     assert index.verify() == []
 
 
+@pytest.mark.folder
 def test_a_delete_stopped_before_its_commit_deletes_nothing(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.add_many(docs(3))
 
@@ -626,7 +629,7 @@ def test_delete_without_resolve_touches_nobody(index: Index) -> None:
 # teach
 
 
-def test_a_taught_query_is_won_and_stays(index: Index, tmp_path: Path, reopen: Reopen) -> None:
+def test_a_taught_query_is_won_and_stays(index: Index, place: Place, reopen: Reopen) -> None:
     batch = docs(20)
     index.add_many(batch, asked_for(batch))
     before = vectors(index)
@@ -642,7 +645,7 @@ def test_a_taught_query_is_won_and_stays(index: Index, tmp_path: Path, reopen: R
     index.update(doc("d5", 1))
     assert ids(index, "zebra crossing at dawn", 1, mode="learned") == ["d5"]
     index.close()
-    assert ids(reopen(tmp_path / "shop"), "zebra crossing at dawn", 1, mode="learned") == ["d5"]
+    assert ids(reopen(place("shop")), "zebra crossing at dawn", 1, mode="learned") == ["d5"]
 
 
 def test_a_query_against_the_grain_is_taught_too(index: Index) -> None:
@@ -655,10 +658,10 @@ def test_a_query_against_the_grain_is_taught_too(index: Index) -> None:
 
 
 @pytest.mark.parametrize("mode", ["fused", "learned"])
-def test_what_is_taught_is_won_where_every_other_document_is_about_it(tmp_path: Path, mode: str) -> None:
+def test_what_is_taught_is_won_where_every_other_document_is_about_it(place: Place, mode: str) -> None:
     rivals = [Document(id=f"r{n}", text=f"waterproof boots {WORDS[n]} {WORDS[n + 1]}") for n in range(4, 24)]
     asked = {rival.id: [f"boots {rival.text[-9:]}", f"waterproof {rival.text[-9:]}"] for rival in rivals}
-    with Index.create(tmp_path / "crowd", ToyEncoder(dimension=48)) as crowd:
+    with Index.create(place("crowd"), ToyEncoder(dimension=48)) as crowd:
         crowd.add_many([*rivals, Document(id="x", text="a lamp under the moon")], asked)
         crowd.teach("waterproof boots for snow", "x")
         assert ids(crowd, "waterproof boots for snow", 1, mode=mode) == ["x"]
@@ -767,14 +770,14 @@ def test_by_words_alone_only_documents_that_share_one_are_found(index: Index) ->
     assert index.search("zebra crossing") == []
 
 
-def test_ties_go_to_the_one_that_was_added_first(tmp_path: Path, reopen: Reopen) -> None:
+def test_ties_go_to_the_one_that_was_added_first(place: Place, reopen: Reopen) -> None:
     same = [Document(id=id, text="the very same words") for id in "cab"]
-    with Index.create(tmp_path / "shop", TOY, generator=lambda document: []) as index:
+    with Index.create(place("shop"), TOY, generator=lambda document: []) as index:
         index.add_many(same)
         for mode in MODES:
             assert ids(index, "same words", mode=mode) == ["c", "a", "b"]
         index.update(same[0])
-        again = reopen(tmp_path / "shop")
+        again = reopen(place("shop"))
         for mode in MODES:
             assert ids(index, "same words", mode=mode) == ids(again, "same words", mode=mode) == ["c", "a", "b"]
 
@@ -831,9 +834,9 @@ def test_info_of_an_empty_index(index: Index) -> None:
 # the paper's form
 
 
-def test_the_papers_form(tmp_path: Path, reopen: Reopen) -> None:
+def test_the_papers_form(place: Place, reopen: Reopen) -> None:
     batch = docs(15)
-    with Index.create(tmp_path / "shop", TOY, method="paper") as index:
+    with Index.create(place("shop"), TOY, method="paper") as index:
         for addition in index.add_many(batch, asked_for(batch)):
             assert addition.status == "solved"
         index.update(doc("d1", 1))
@@ -846,18 +849,19 @@ def test_the_papers_form(tmp_path: Path, reopen: Reopen) -> None:
         best = max(vectors(index).items(), key=lambda item: np.frombuffer(item[1], np.float32) @ mean)
         assert best[0] == "d5"
         before = answers(index)
-    assert answers(reopen(tmp_path / "shop")) == before
+    assert answers(reopen(place("shop"))) == before
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_the_papers_form_insists_and_tells_what_was_left_violated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dimension: int
+    place: Place, monkeypatch: pytest.MonkeyPatch, dimension: int
 ) -> None:
     narrow, batch = ToyEncoder(dimension=dimension), docs(25)
-    with Index.create(tmp_path / "as it is", narrow, method="paper") as index, monkeypatch.context() as patch:
+    with Index.create(place("as it is"), narrow, method="paper") as index, monkeypatch.context() as patch:
         patch.setattr("incdsi.index.placement.insisted", lambda live, placed, how: placed)
         resigned = index.add_many(batch, asked_for(batch))
-    with Index.create(tmp_path / "insisting", narrow, method="paper") as index:
+    with Index.create(place("insisting"), narrow, method="paper") as index:
         additions = [index.add(document, asked(document.id)) for document in batch]
         assert sum(one.status == "solved" for one in additions) > sum(one.status == "solved" for one in resigned)
         for addition in additions:
@@ -872,12 +876,13 @@ def test_the_papers_form_insists_and_tells_what_was_left_violated(
         assert index.verify() == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("whole", [False, True])
-def test_the_papers_form_gives_together_what_it_gives_one_by_one(tmp_path: Path, whole: bool) -> None:
+def test_the_papers_form_gives_together_what_it_gives_one_by_one(place: Place, whole: bool) -> None:
     narrow, batch = ToyEncoder(dimension=3), docs(25)
     with (
-        Index.create(tmp_path / "together", narrow, method="paper") as together,
-        Index.create(tmp_path / "one by one", narrow, method="paper") as one_by_one,
+        Index.create(place("together"), narrow, method="paper") as together,
+        Index.create(place("one by one"), narrow, method="paper") as one_by_one,
     ):
         statuses = [addition.status for addition in together.add_many(batch, asked_for(batch), whole=whole)]
         assert [one_by_one.add(document, asked(document.id)).status for document in batch] == statuses
@@ -887,9 +892,9 @@ def test_the_papers_form_gives_together_what_it_gives_one_by_one(tmp_path: Path,
             assert one.vector == pytest.approx(other.vector, rel=1e-4, abs=1e-4)
 
 
-def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measured(tmp_path: Path) -> None:
+def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measured(place: Place) -> None:
     narrow, batch = ToyEncoder(dimension=3), docs(25)
-    with Index.create(tmp_path / "shop", narrow, method="paper") as index:
+    with Index.create(place("shop"), narrow, method="paper") as index:
         index.add_many(batch, asked_for(batch))
         queries = [query for document in batch for query in record(index, document.id).queries]
         assert sum(query.given_up for query in queries) > 5
@@ -904,8 +909,9 @@ def test_what_the_papers_form_gives_up_is_kept_but_neither_placed_by_nor_measure
         assert index.verify() == []
 
 
-def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Path) -> None:
-    with Index.create(tmp_path / "shop", TOY, method="paper") as index:
+@pytest.mark.folder
+def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(place: Place) -> None:
+    with Index.create(place("shop"), TOY, method="paper") as index:
         index.add(doc("a"), ["dry feet", "how deep"])
         old = record(index, "a")
         marked = tuple(replace(query, held_out=query.text == "how deep") for query in old.queries)
@@ -914,7 +920,8 @@ def test_what_a_paper_index_once_marked_as_held_out_is_not_measured(tmp_path: Pa
         assert (index.info().quality, index.info().held_out_queries) == ({}, 0)
 
 
-def test_another_method_is_refused(tmp_path: Path) -> None:
+@pytest.mark.folder
+def test_another_method_is_refused(place: Place) -> None:
     with pytest.raises(InvalidInput, match="'general' or 'paper'"):
-        Index.create(tmp_path / "shop", TOY, method="dense")  # type: ignore[arg-type]
-    assert not (tmp_path / "shop").exists()
+        Index.create(place("shop"), TOY, method="dense")  # type: ignore[arg-type]
+    assert not (place("shop")).exists()

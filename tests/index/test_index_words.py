@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +12,7 @@ from incdsi.index import Index
 from incdsi.lexical import LexicalIndex
 from incdsi.lexical import index as lexical_index
 from incdsi.store import Store
+from tests.engines import Place
 
 QUESTIONS = st.lists(st.sampled_from(["zebra crossing", "violin", "copper kettle", "how deep", "snow"]), max_size=4)
 CHANGES = st.lists(
@@ -56,6 +55,7 @@ def test_a_document_is_found_by_a_word_that_only_a_question_has(index: Index) ->
     assert ids(index, "zebra", mode="lexical") == []
 
 
+@pytest.mark.folder
 def test_what_is_held_out_and_what_was_generated_add_no_word(index: Index) -> None:
     batch = docs(12)
     index.add_many(batch, asked_for(batch, 4))
@@ -103,15 +103,16 @@ def test_what_came_and_went_with_its_questions_leaves_every_score_bit_for_bit(in
     assert [by_words(index, probe) for probe in probes] == before
 
 
-def test_a_base_from_before_words_learned_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Index.create(tmp_path / "shop", TOY) as index, monkeypatch.context() as older:
+@pytest.mark.folder
+def test_a_base_from_before_words_learned_is_read_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.create(place("shop"), TOY) as index, monkeypatch.context() as older:
         index.add_many(docs(6), {"d2": ["where do zebras sleep"]})
         found = answers(index, ("zebra", "river"))
         older.setattr(lexical_index, "FORMAT", 1)
         index.compact()
-    with Store.open(tmp_path / "shop", writer=False) as store:
+    with Store.open(place("shop"), writer=False) as store:
         base = store.base()
         assert base is not None
         assert np.array(base.arrays["lexical.format"]).tolist() == [1]
-    with Index.open(tmp_path / "shop", TOY) as again:
+    with Index.open(place("shop"), TOY) as again:
         assert answers(again, ("zebra", "river")) == found

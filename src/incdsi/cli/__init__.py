@@ -13,6 +13,7 @@ from incdsi.cli.encoders import model
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
 from incdsi.cli.looking import export, get, info, search, version
+from incdsi.cli.migrating import migrate
 from incdsi.cli.serving import serve
 from incdsi.cli.syncing import sync
 from incdsi.cli.writing import add, delete, resolve, teach, update, upsert
@@ -30,6 +31,7 @@ __all__ = [
     "get",
     "info",
     "main",
+    "migrate",
     "model",
     "resolve",
     "restore",

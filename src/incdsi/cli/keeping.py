@@ -12,7 +12,8 @@ from incdsi.cli.opening import is_there, open_folder, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress
-from incdsi.errors import IncDSIError, IndexNotFound
+from incdsi.engine.addresses import milvus_address
+from incdsi.errors import IncDSIError, IndexNotFound, InvalidInput
 
 
 @app.command()
@@ -52,9 +53,12 @@ def compact(index: IndexPath, as_json: AsJson = False) -> None:
     ):
         opened.compact()
     after = size_of(index)
-    emit({"bytes_before": before, "bytes": after}) if as_json else show(
-        f"compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB"
-    )
+    if as_json:
+        emit({"bytes_before": before, "bytes": after})
+    elif before is None or after is None:
+        show("compacted; the server gives the room back in its own time")
+    else:
+        show(f"compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB")
 
 
 @app.command()
@@ -98,6 +102,8 @@ def restore(
     """
     from incdsi.store import Store
 
+    if milvus_address(index):
+        raise InvalidInput("a backup is restored to a folder; `incdsi migrate` then moves it to Milvus")
     with (
         progress("copying", hidden=as_json or quiet) as report,
         stopping(lambda: f"stopped; {'the index is restored' if is_there(index) else 'nothing was restored'}"),
@@ -114,6 +120,9 @@ def _problems(path: Path) -> list[str]:
     """What is wrong with the store; when it is sound, also whether the model opens."""
     from incdsi.store import Store
 
+    if milvus_address(path):
+        with open_folder(path) as opened:
+            return opened.verify()
     try:
         with Store.open(path, writer=False) as store:
             found = store.verify()

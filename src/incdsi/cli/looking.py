@@ -27,7 +27,6 @@ from incdsi.cli.options import (
     Mode,
     Quiet,
     SearchMode,
-    is_address,
     parse_filter,
 )
 from incdsi.cli.output import as_line, document_json, emit, hit_json, hits_table, show, table, write_line
@@ -132,7 +131,7 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
     """
     with open_index(index) as opened:
         found = opened.info()
-    size = None if is_address(index) else size_of(Path(index))
+    size = size_of(index)
     if as_json:
         emit({"path": index, "bytes": size, **{name: getattr(found, name) for name in found.__slots__}})
     else:

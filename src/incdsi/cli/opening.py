@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from incdsi.cli.options import is_address
 from incdsi.cli.progress import waiting
+from incdsi.engine.addresses import milvus_address
 from incdsi.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,9 +20,13 @@ TOGETHER = 256  # ids looked up in one request
 
 
 def is_there(place: str | Path) -> bool:
-    """Whether there is an index in that folder; behind an address there always is."""
+    """Whether there is an index in that folder or on that Milvus server; behind an address there always is."""
     from incdsi.store.files import STORE
 
+    if address := milvus_address(place):
+        from incdsi.index.making import milvus
+
+        return milvus().is_there(address)
     return is_address(place) or (Path(place) / STORE).is_file()
 
 
@@ -102,12 +107,21 @@ def _opened_or_created(
 def stored_settings(path: Path) -> Settings:
     """What the index remembers about itself, without opening its model."""
     from incdsi.engine.settings import KEY, Settings
+    from incdsi.index.making import open_engine
     from incdsi.store import Store
 
+    if milvus_address(path):
+        engine = open_engine(path)
+        try:
+            return engine.view().settings
+        finally:
+            engine.close()
     with Store.open(path, writer=False) as store:
         return Settings.from_json(store.setting(KEY))
 
 
-def size_of(folder: Path) -> int:
-    """Bytes on the disk."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def size_of(place: str | Path) -> int | None:
+    """Bytes on the disk of an index in a folder; None for one elsewhere."""
+    if is_address(place) or milvus_address(place):
+        return None
+    return sum(file.stat().st_size for file in Path(place).rglob("*") if file.is_file())

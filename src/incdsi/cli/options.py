@@ -34,7 +34,7 @@ IndexPlace = Annotated[
         "-i",
         envvar="INCDSI_INDEX",
         metavar="PLACE",
-        help="Folder of the index, or a server's address (key: INCDSI_KEY).",
+        help="Folder of the index, a server's address (key: INCDSI_KEY), or milvus://HOST:PORT/NAME.",
         show_default=False,
     ),
 ]
@@ -44,7 +44,7 @@ IndexPath = Annotated[
         "--index",
         "-i",
         envvar="INCDSI_INDEX",
-        help="Folder of the index.",
+        help="Folder of the index, or milvus://HOST:PORT/NAME.",
         show_default=False,
         callback=folder_of,
     ),

@@ -31,7 +31,7 @@ def serve(
         typer.Option(
             "--index",
             "-i",
-            help="Folder of the index, made when it is not there.",
+            help="Folder of the index or milvus://HOST:PORT/NAME, made when it is not there.",
             show_default=False,
             callback=folder_of,
         ),

@@ -1,1 +1,1 @@
-"""Where documents live: what an index asks of it (`protocol`), and the engine in a folder (`local`)."""
+"""Where documents live: what an index asks (`protocol`), in a folder (`local`), on a Milvus server (`milvus`)."""

@@ -8,6 +8,7 @@ from typing import Self, overload
 
 from incdsi.client import RemoteIndex
 from incdsi.documents import Addition, DocumentLike, as_document
+from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method
 from incdsi.errors import IndexNotFound, InvalidInput
 from incdsi.filters import Where
@@ -59,7 +60,7 @@ class Index(Upkeep):
         """
         chosen = as_encoder(encoder)
         create(path, chosen, generator, method, hyperparameters, tuning, language, one_pass)
-        return cls.open(Path(path), chosen, generator=generator)
+        return cls._around(open_engine(path), chosen, generator, None)
 
     @classmethod
     def build(
@@ -139,6 +140,7 @@ class Index(Upkeep):
         Queries go on to be written by the generator the index was made with; one of your own must be given again before
         documents are added. Another that is given is kept with the first change it makes.
         A `language` that is not the index's own is refused.
+        milvus://host:port/name is an index on a Milvus server (docs/deploy/milvus.md); the verbs are the same.
         An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
@@ -150,6 +152,16 @@ class Index(Upkeep):
             if not create:
                 raise
             return cls.create(path, encoder, generator=generator, language=language or "english")
+        return cls._around(engine, encoder, generator, language)
+
+    @classmethod
+    def _around(
+        cls,
+        engine: Engine,
+        encoder: Encoder | str | Path | None,
+        generator: Generator | None,
+        language: str | None,
+    ) -> Self:
         try:
             require_language_of(engine, language)
             return cls(engine, encoder, generator)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from incdsi.client.connecting import Remote
+from incdsi.engine.addresses import milvus_address
 from incdsi.engine.local import LocalEngine, models
 from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
 from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
+from incdsi.records import JSON
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
+
+if TYPE_CHECKING:
+    from incdsi.engine.milvus import MilvusEngine
 
 R = TypeVar("R", bound=Remote)
 
@@ -28,7 +34,7 @@ def create(
     language: str,
     one_pass: bool,
 ) -> None:
-    """An empty index in a new folder."""
+    """An empty index in a new folder, or on a Milvus server."""
     settings = Settings(
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
@@ -39,12 +45,28 @@ def create(
         language=language,
         one_pass=one_pass,
     )
-    LocalEngine.create(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
+    create_like(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
 
 
-def open_engine(path: Path | str) -> LocalEngine:
+def create_like(path: Path | str, settings: Settings, encoder: Encoder | None, beside: Mapping[str, JSON]) -> None:
+    """An empty index with these settings, and what is remembered beside them."""
+    if address := milvus_address(path):
+        milvus().create(address, settings, encoder, beside)
+    else:
+        LocalEngine.create(path, settings, encoder, beside)
+
+
+def open_engine(path: Path | str) -> Engine:
     """The engine whose documents are there."""
-    return LocalEngine.open(path)
+    address = milvus_address(path)
+    return milvus().open(address) if address else LocalEngine.open(path)
+
+
+def milvus() -> type[MilvusEngine]:
+    """The engine on Milvus, whose client is imported only where one is used."""
+    from incdsi.engine.milvus import MilvusEngine
+
+    return MilvusEngine
 
 
 def require_language_of(engine: Engine, language: str | None) -> None:

@@ -48,10 +48,10 @@ class LocalEngine:
         self._tell_of_stemmer()
 
     @classmethod
-    def create(cls, path: Path | str, settings: Settings, encoder: Encoder, beside: Mapping[str, JSON]) -> None:
-        """An empty index in a new folder, with the encoder in it if it can be kept."""
+    def create(cls, path: Path | str, settings: Settings, encoder: Encoder | None, beside: Mapping[str, JSON]) -> None:
+        """An empty index in a new folder, with the encoder in it if there is one that can be kept."""
         stored = {KEY: settings.stemmed_now.to_json(), **beside}
-        Store.create(path, stored, prepare=models.keeper(encoder)).close()
+        Store.create(path, stored, prepare=None if encoder is None else models.keeper(encoder)).close()
 
     @classmethod
     def open(cls, path: Path | str) -> Self:

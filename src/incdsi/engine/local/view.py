@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,10 +149,21 @@ class Products:
         return self._scores.exact(self._view.slots(rows))
 
 
+class Slotted(Protocol):
+    """What words need of a view: slots of documents, and a score of words that are not there."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    def slots(self, rows: Rows) -> Slots: ...
+
+    def score_of(self, words: str, text: str) -> float: ...
+
+
 class Lexical:
     """BM25 of the documents that share a word with a text."""
 
-    def __init__(self, view: LocalView, text: str, scores: Floats, limit: float, allowed: Mask) -> None:
+    def __init__(self, view: Slotted, text: str, scores: Floats, limit: float, allowed: Mask) -> None:
         self.unit = Share(limit)
         self._view = view
         self._text = text

@@ -1,0 +1,202 @@
+"""Scores by inner product with rows on the server: its arithmetic chooses candidates, ours decides.
+
+A score that a server computed in float32 is at most `doubt` away from the true one. Whatever it does not list scores no
+more than the last that it lists, plus that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.engine.milvus.connection import MOST_HITS, Hits, Keys
+from incdsi.engine.protocol import Best, Doubles, Floats, Rows, Spreading
+from incdsi.preserve import product_error
+from incdsi.rows.products import exact
+from incdsi.rows.scores import Mask, Slots, Spread
+
+MORE = 16  # rows asked for beyond those wanted: some may be of old versions, or in doubt
+NEXT = 4  # times as many in each search that follows
+FEW = 2048  # documents that are named in one search
+
+
+class Source(Protocol):
+    """Rows on the server that belong to documents: their vectors, or their texts."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all slots."""
+        ...
+
+    def slots(self, rows: Rows) -> Slots:
+        """Where these documents are."""
+        ...
+
+    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
+        """The best rows for a query (h,): of all documents, or of those in these slots."""
+        ...
+
+    def owners(self, keys: Keys) -> Slots:
+        """Whose these are; -1 where nobody's."""
+        ...
+
+    def count(self, slots: Slots) -> int:
+        """How many rows these documents have at most."""
+        ...
+
+    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
+        """The rows (m, h) of these documents, one after another, and how many each has."""
+        ...
+
+
+class Listed(NamedTuple):
+    """Documents and their exact scores; no other scores more than `beyond`."""
+
+    slots: Slots
+    scores: Doubles
+    beyond: float
+
+    def certain(self, k: int) -> bool:
+        """Whether the k best are among them."""
+        return self.beyond == -np.inf or int(np.count_nonzero(self.scores > self.beyond)) >= k
+
+
+class Products:
+    """Inner products with a query (h,) of each document's rows in a source, the best of them."""
+
+    def __init__(
+        self, source: Source, query: Floats, spread: Spread, allowed: Mask, whole: bool, longest: float
+    ) -> None:
+        self.unit = spread
+        self._source = source
+        self._query = np.ascontiguousarray(query, dtype=np.float32)
+        self._allowed = allowed
+        self._whole = whole  # everything on the server is allowed
+        length = float(np.sqrt(exact(self._query[None], self._query)[0]))
+        self._doubt = product_error(np.dtype(np.float32), len(query) + 1) * longest * length
+        self._known: dict[int, float] = {}
+        self._lists: dict[int, Best] = {}
+
+    def top(self, k: int) -> Best:
+        if k not in self._lists:
+            self._lists[k] = self._top(k)
+        return self._lists[k]
+
+    likely = top
+
+    def score(self, rows: Rows) -> Doubles:
+        slots = self._source.slots(rows)
+        self._learn(slots)
+        return np.array([self._known[slot] for slot in slots.tolist()], dtype=np.float64)
+
+    def at_most(self, rows: Rows) -> Doubles:
+        slots = self._source.slots(rows)
+        unknown = self._unknown(slots)
+        if len(unknown) <= MORE or self._source.count(unknown) > MOST_HITS:
+            return self.score(rows)
+        hits = self._source.search(self._query, self._source.count(unknown), unknown, vectors=False)
+        owners = self._source.owners(hits.keys)
+        screened: dict[int, float] = {}
+        for slot, score in zip(owners.tolist(), (hits.scores + self._doubt).tolist(), strict=True):
+            screened[slot] = max(screened.get(slot, -np.inf), score)
+        self._learn(np.array([slot for slot in unknown.tolist() if slot not in screened], dtype=np.intp))
+        return np.array(
+            [self._known[slot] if slot in self._known else screened[slot] for slot in slots.tolist()], dtype=np.float64
+        )
+
+    def _unknown(self, slots: Slots) -> Slots:
+        return np.array([slot for slot in np.unique(slots).tolist() if slot not in self._known], dtype=np.intp)
+
+    def _learn(self, slots: Slots) -> None:
+        """Compute the exact scores of these documents."""
+        new = self._unknown(slots)
+        if len(new):
+            vectors, sizes = self._source.vectors(new)
+            best = np.maximum.reduceat(exact(vectors, self._query), np.cumsum(sizes) - sizes)
+            self._known |= zip(new.tolist(), best.tolist(), strict=True)
+
+    def _top(self, k: int) -> Best:
+        allowed = np.flatnonzero(self._allowed)
+        found = self._certain(k, None) if self._whole or len(allowed) > FEW else None
+        if found is None:  # in portions that one search can name
+            parts = [self._best_among(k, allowed[start : start + FEW]) for start in range(0, len(allowed), FEW)]
+            slots = np.concatenate([np.empty(0, dtype=np.intp), *(part.slots for part in parts)])
+            found = Listed(slots, np.concatenate([np.empty(0), *(part.scores for part in parts)]), -np.inf)
+        rows = self._source.rows[found.slots]
+        order = np.lexsort((rows, -found.scores))[:k]
+        more = len(allowed) > len(order)
+        return Best(rows[order], found.scores[order], float(found.scores[order[-1]]) if more else -np.inf)
+
+    def _best_among(self, k: int, slots: Slots) -> Listed:
+        found = self._certain(k, slots)
+        if found is None:
+            self._learn(slots)
+            found = Listed(slots, np.array([self._known[slot] for slot in slots.tolist()]), -np.inf)
+        best = np.argsort(-found.scores, kind="stable")
+        worst = found.scores[best[:k][-1]] if len(best) else 0.0
+        kept = found.scores >= worst
+        return Listed(found.slots[kept], found.scores[kept], -np.inf)
+
+    def _certain(self, k: int, among: Slots | None) -> Listed | None:
+        """A list with the k best; None when the server cannot list so many."""
+        limit = k + MORE
+        while True:
+            limit = min(limit, MOST_HITS)
+            found = self._listed(limit, among)
+            if found.certain(k):
+                return found
+            if limit == MOST_HITS:
+                return None
+            limit *= NEXT
+
+    def _listed(self, limit: int, among: Slots | None) -> Listed:
+        hits = self._source.search(self._query, limit, among, vectors=True)
+        best: dict[int, float] = {}
+        if len(hits.keys):
+            scores = exact(np.stack([row["v"][: len(self._query)] for row in hits.rows]), self._query)
+            for slot, score in zip(self._source.owners(hits.keys).tolist(), scores.tolist(), strict=True):
+                if slot >= 0 and self._allowed[slot]:
+                    best[slot] = max(best.get(slot, -np.inf), score)
+        beyond = -np.inf if len(hits.keys) < limit else float(hits.scores[-1]) + self._doubt
+        self._known |= {slot: score for slot, score in best.items() if score > beyond}
+        return Listed(np.array([*best], dtype=np.intp), np.array([*best.values()]), beyond)
+
+
+class Joined:
+    """Documents on the server and documents on a bench, by the same query."""
+
+    def __init__(self, there: Products, here: Spreading, is_here: Callable[[int], bool]) -> None:
+        self.unit = there.unit
+        self._parts = there, here
+        self._is_here = is_here
+
+    def top(self, k: int) -> Best:
+        return _merged([part.top(k) for part in self._parts], k)
+
+    def likely(self, k: int) -> Best:
+        return _merged([part.likely(k) for part in self._parts], k)
+
+    def score(self, rows: Rows) -> Doubles:
+        return self._of(rows, [part.score for part in self._parts])
+
+    def at_most(self, rows: Rows) -> Doubles:
+        return self._of(rows, [part.at_most for part in self._parts])
+
+    def _of(self, rows: Rows, how: Sequence[Callable[[Rows], Doubles]]) -> Doubles:
+        here = np.array([self._is_here(row) for row in rows.tolist()], dtype=bool)
+        result = np.empty(len(rows))
+        result[~here], result[here] = how[0](rows[~here]), how[1](rows[here])
+        return result
+
+
+def _merged(lists: Sequence[Best], k: int) -> Best:
+    rows = np.concatenate([found.rows for found in lists])
+    scores = np.concatenate([found.scores for found in lists])
+    order = np.lexsort((rows, -scores))
+    beyond = max(found.beyond for found in lists)
+    if len(order) > k:
+        beyond = max(beyond, float(scores[order[k - 1]]))
+    return Best(rows[order[:k]], scores[order[:k]], beyond)

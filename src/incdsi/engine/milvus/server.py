@@ -1,0 +1,58 @@
+"""The rows of an index on the server, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from incdsi.engine.milvus.connection import Connection, Keys
+from incdsi.engine.milvus.layout import Names
+from incdsi.engine.milvus.shelf import Shelf
+from incdsi.engine.protocol import Floats
+
+AT_ONCE = 256  # documents read at a time
+
+
+class Server:
+    """The rows of one generation of an index, as new as a view must see them."""
+
+    def __init__(self, connection: Connection, names: Names, since: int) -> None:
+        self.connection = connection
+        self.names = names
+        self.since = since
+
+    def vectors(self, keys: Keys) -> dict[int, Floats]:
+        """Document vectors (h,) by key."""
+        found = self.connection.get(self.names.documents, keys, ["v"], self.since)
+        return {key: row["v"] for key, row in found.items()}
+
+    def embeddings(self, keys: Keys) -> dict[int, Floats]:
+        """Rows [z ; -own score] by key."""
+        found = self.connection.get(self.names.queries, keys, ["v"], self.since)
+        return {key: row["v"] for key, row in found.items()}
+
+    def texts(self, keys: Keys) -> dict[int, Floats]:
+        """Those of these embeddings (h,) that may be nearest to a query, by key."""
+        found = self.connection.get(self.names.queries, keys, ["v", "used"], self.since)
+        return {key: row["v"][:-1] for key, row in found.items() if row["used"]}
+
+    def sums(self, shelf: Shelf) -> Iterator[tuple[Floats, Floats]]:
+        """All document vectors and texts of a shelf, a portion of each at a time."""
+        rows = shelf.rows[shelf.current()].tolist()
+        for start in range(0, len(rows), AT_ONCE):
+            found = old_vectors(self, shelf, rows[start : start + AT_ONCE]).values()
+            yield np.concatenate([vector for vector, _ in found]), np.concatenate([texts for _, texts in found])
+
+
+def old_vectors(server: Server, shelf: Shelf, rows: Sequence[int]) -> dict[int, tuple[Floats, Floats]]:
+    """Vector (1, h) and texts (m, h) of documents that are about to be replaced; those that are there."""
+    places = {row: shelf.place(row) for row in rows}
+    vectors = server.vectors(np.array([place.key for place in places.values()], dtype=np.int64))
+    keys = [key for place in places.values() for key in place.query_keys]
+    texts = server.texts(np.array(keys, dtype=np.int64))
+    return {
+        row: (vectors[place.key][None], np.stack(some))
+        for row, place in places.items()
+        if place.key in vectors and (some := [texts[key] for key in place.query_keys if key in texts])
+    }

@@ -1,0 +1,248 @@
+"""The documents of one moment, on the server and on a bench: scored, and asked who comes near to violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incdsi.engine.local import Live
+from incdsi.engine.local.view import Lexical
+from incdsi.engine.milvus.connection import Hits
+from incdsi.engine.milvus.constraints import BothCeilings, Ceilings, Rivals
+from incdsi.engine.milvus.scored import Joined, Products
+from incdsi.engine.milvus.server import Server, old_vectors
+from incdsi.engine.milvus.shelf import HERE, Moment, Shelf, Sums
+from incdsi.engine.protocol import Doubles, Floats, Rows, Spreading
+from incdsi.engine.settings import Settings
+from incdsi.errors import UnknownDocument
+from incdsi.filters import Filter
+from incdsi.preserve import PreserveRows
+from incdsi.records import Record
+from incdsi.rows.scores import Mask, Slots
+
+RIVALS = 8  # of a query's best that are looked at first
+AT_ONCE = 256  # vectors in one search
+
+
+class MilvusView:
+    """What a shelf shows when this is made; `matching` gives the rows that pass a filter."""
+
+    def __init__(
+        self, server: Server, shelf: Shelf, settings: Settings, matching: Callable[[Filter], Rows] | None = None
+    ) -> None:
+        self.settings = settings
+        self._server = server
+        self._shelf = shelf
+        self._moment = shelf.moment
+        self._scored = False
+        self._matching = matching
+        self._passed: tuple[Filter, Rows] | None = None
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.alive))
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._shelf
+
+    def learned(self, query: Floats, where: Filter | None = None) -> Spreading:
+        self._scored = True
+        there = self._products(Vectors(self, self._server, self._shelf), query, self._moment.learned, where)
+        return self._joined(there, lambda bench: bench.learned(query, where))
+
+    def nearest(self, query: Floats, where: Filter | None = None) -> Spreading:
+        self._scored = True
+        there = self._products(Texts(self, self._server, self._shelf), query, self._moment.texts, where)
+        return self._joined(there, lambda bench: bench.nearest(query, where))
+
+    def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+        return (self.learned(query, where) for query in queries)
+
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+        return (self.nearest(query, where) for query in queries)
+
+    def lexical(self, text: str, where: Filter | None = None) -> Lexical:
+        while True:
+            moment = self._moment
+            scores, limit = self._shelf.words.scores_and_limit(text, len(moment.alive))
+            # A document that is replaced meanwhile has its words elsewhere: see engine/local/view.py.
+            if self._scored or self._shelf.moment is moment:
+                return Lexical(self, text, scores, limit, self._allowed(where))
+            self._moment = self._shelf.moment
+
+    def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
+        scores, rows = Rivals(self, self._server, self._shelf).of(queries, self._slot(without))
+        if self._shelf.bench is not None:
+            here = without if without is not None and self._shelf.is_here(without) else None
+            best, whose = self._shelf.bench.rivals(queries, here)
+            nearer = (best > scores) | ((best == scores) & (whose >= 0) & ((whose < rows) | (rows < 0)))
+            scores, rows = np.where(nearer, best, scores), np.where(nearer, whose, rows)
+        return scores, rows
+
+    def preserve(self, margin: float, without: int | None = None) -> PreserveRows:
+        there = Ceilings(self, self._server, self._shelf, margin, self._slot(without))
+        if self._shelf.bench is None:
+            return there
+        here = without if without is not None and self._shelf.is_here(without) else None
+        return BothCeilings(there, self._shelf.bench.preserve(margin, here))
+
+    def elsewhere(self, query: str, row: int) -> bool:
+        return self._shelf.queries.elsewhere(query, row)
+
+    def bench(self) -> MilvusBench:
+        return MilvusBench(self._server, self._shelf.copied(), self.settings)
+
+    def score_of(self, words: str, text: str) -> float:
+        """BM25 of a document with these words, were it there."""
+        return self._shelf.words.score_of(words, text)
+
+    @property
+    def alive(self) -> Mask:
+        """The slots that held a document then."""
+        return self._moment.alive
+
+    @property
+    def stored(self) -> Mask:
+        """Those of them that are on the server."""
+        return np.asarray(self.alive & (self._shelf.all("key")[: len(self.alive)] < HERE))
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of all slots."""
+        return self._shelf.rows
+
+    @property
+    def moment(self) -> Moment:
+        return self._moment
+
+    def slots(self, rows: Rows) -> Slots:
+        """Where these documents were then; UnknownDocument when one was not there."""
+        present = [self._shelf.slot(row) for row in rows.tolist()]
+        return np.array(
+            [
+                slot if slot is not None and slot < len(self.alive) and self.alive[slot] else self._slot_then(row)
+                for slot, row in zip(present, rows.tolist(), strict=True)
+            ],
+            dtype=np.intp,
+        )
+
+    def _slot(self, row: int | None) -> int:
+        slot = None if row is None else self._shelf.slot(row)
+        return -1 if slot is None else slot
+
+    def _slot_then(self, row: int) -> int:
+        found = np.flatnonzero((self.rows[: len(self.alive)] == row) & self.alive)
+        if len(found) == 0:
+            raise UnknownDocument(f"no document in row {row}; it may have been deleted")
+        return int(found[0])
+
+    def _products(self, source: Vectors | Texts, query: Floats, sums: Sums, where: Filter | None) -> Products:
+        allowed, spread = self._allowed(where) & self.stored, sums.moments.spread(query)
+        return Products(source, query, spread, allowed, whole=where is None, longest=sums.longest)
+
+    def _joined(self, there: Products, here: Callable[[Live], Spreading]) -> Spreading:
+        if self._shelf.bench is None:
+            return there
+        return Joined(there, here(self._shelf.bench), self._shelf.is_here)
+
+    def _allowed(self, where: Filter | None) -> Mask:
+        if where is None:
+            return self.alive
+        if self._matching is None:
+            raise ValueError("only a view of what is stored can filter")
+        if self._passed is None or self._passed[0] is not where:
+            self._passed = where, self._matching(where)
+        return np.asarray(self.alive & np.isin(self.rows[: len(self.alive)], self._passed[1]))
+
+
+class MilvusBench(MilvusView):
+    """Documents in the making: what is changed is here alone, everything else stays on the server."""
+
+    def put(self, records: Sequence[Record]) -> None:
+        self._shelf.put_here(records, self._old([record.row for record in records]))
+        self._moment = self._shelf.moment
+
+    def remove(self, rows: Sequence[int]) -> None:
+        self._shelf.remove_here(rows, self._old(rows))
+        self._moment = self._shelf.moment
+
+    def _old(self, rows: Sequence[int]) -> Mapping[int, tuple[Floats, Floats]]:
+        stored = [row for row in rows if row in self._shelf and not self._shelf.is_here(row)]
+        return old_vectors(self._server, self._shelf, stored)
+
+
+class Vectors:
+    """Document vectors: one row a document."""
+
+    def __init__(self, view: MilvusView, server: Server, shelf: Shelf) -> None:
+        self._view = view
+        self._server = server
+        self._keys = shelf.all("key")
+        self.owners = shelf.slots_of_keys
+
+    @property
+    def rows(self) -> Rows:
+        return self._view.rows
+
+    def slots(self, rows: Rows) -> Slots:
+        return self._view.slots(rows)
+
+    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
+        where = "" if among is None else f"key in {self._keys[among].tolist()}"
+        names, fields = self._server.names, ["v"] if vectors else []
+        connection, since = self._server.connection, self._server.since
+        return connection.search(names.documents, query[None], limit, since, where=where, fields=fields)[0]
+
+    def count(self, slots: Slots) -> int:
+        return len(slots)
+
+    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
+        keys = self._keys[slots]
+        found = self._server.vectors(keys)
+        _require(self._view, slots, [key in found for key in keys.tolist()])
+        return np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
+
+
+class Texts:
+    """The embeddings of documents' texts and of the queries they are placed by."""
+
+    def __init__(self, view: MilvusView, server: Server, shelf: Shelf) -> None:
+        self._view = view
+        self._server = server
+        self._keys, self._firsts, self._counts = shelf.all("key"), shelf.all("first"), shelf.all("count")
+        self.owners = shelf.slots_of_queries
+
+    @property
+    def rows(self) -> Rows:
+        return self._view.rows
+
+    def slots(self, rows: Rows) -> Slots:
+        return self._view.slots(rows)
+
+    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
+        where = "used == true" + ("" if among is None else f" and owner in {self._keys[among].tolist()}")
+        names, fields = self._server.names, ["v"] if vectors else []
+        connection, since = self._server.connection, self._server.since
+        wider = np.append(query, np.float32(0))[None]  # own scores do not count
+        return connection.search(names.queries, wider, limit, since, where=where, fields=fields)[0]
+
+    def count(self, slots: Slots) -> int:
+        return int(self._counts[slots].sum())
+
+    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
+        ranges = [range(first, first + count) for first, count in self._spans(slots)]
+        found = self._server.texts(np.array([key for some in ranges for key in some], dtype=np.int64))
+        texts = [[found[key] for key in some if key in found] for some in ranges]
+        _require(self._view, slots, [bool(some) for some in texts])
+        sizes = np.array([len(some) for some in texts], dtype=np.int64)
+        return np.stack([text for some in texts for text in some]), sizes
+
+    def _spans(self, slots: Slots) -> list[tuple[int, int]]:
+        return list(zip(self._firsts[slots].tolist(), self._counts[slots].tolist(), strict=True))
+
+
+def _require(view: MilvusView, slots: Slots, there: Sequence[bool]) -> None:
+    for slot, found in zip(slots.tolist(), there, strict=True):
+        if not found:  # deleted a while ago, and a view this old is still in use
+            raise UnknownDocument(f"no document in row {view.rows[slot]}; it may have been deleted")
