@@ -437,6 +437,7 @@ def new(document: Document) -> bool:
     return document.id.startswith("n")
 
 
+@pytest.mark.folder
 def test_a_whole_upsert_is_one_change_or_none(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.add_many(docs(4))
     before, found = index.version, answers(index)
