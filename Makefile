@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -57,7 +57,10 @@ test: lint browser  ## lint, types and the fast tests; those that calculate once
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors
 
-test-all: lint lint-integrations browser  ## everything, also what takes minutes
+test-research: $(VENV)/.research  ## incdsi.pyterrier and incdsi.mteb in their frameworks (300 MB)
+	$(BIN)/pytest -c integrations/pytest.ini integrations/test_research.py
+
+test-all: lint lint-integrations browser $(VENV)/.research  ## everything, also what takes minutes
 	$(BIN)/pytest
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors --all
@@ -106,6 +109,10 @@ repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in 
 
 $(VENV)/.peers: $(READY)
 	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch faiss-cpu chromadb
+	@touch $@
+
+$(VENV)/.research: $(READY)
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch pyterrier mteb
 	@touch $@
 
 pictures: $(READY) browser  ## the page's pictures in docs/pictures

@@ -15,22 +15,46 @@ from tests.index.index_samples import TOY
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "integrations"
 DISTRIBUTIONS = sorted(path.parent for path in Path(__file__).parent.glob("*/pyproject.toml"))
-SAID = {"langchain": 3, "haystack": 2, "llamaindex": 2}
+SAID = {"langchain": 3, "haystack": 2, "llamaindex": 2}  # lines that are printed
+OPTIONAL = ("pyterrier", "mteb", "dspy")
+
+
+def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that a page's code leaves, run in an empty folder."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("incdsi.index.index.as_encoder", lambda _: TOY)
+    (code,) = re.findall(r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, f"{page}.md", "exec"), names)
+    return names
 
 
 @pytest.mark.parametrize("page", SAID)
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("incdsi.index.index.as_encoder", lambda _: TOY)
-    (code,) = re.findall(r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(compile(code, f"{page}.md", "exec"), names)
+    names = run(page, tmp_path, monkeypatch)
     said = capsys.readouterr().out.split("\n")[:-1]
     assert len(said) == SAID[page]
     assert said[-1] == "stove-2"  # what was taught; the toy encoder knows no meanings
     (names["index"] if page == "llamaindex" else names["store"]).index.close()
+
+
+@pytest.mark.parametrize("page", OPTIONAL)
+def test_the_code_of_a_page_runs_where_its_framework_is_installed(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip(page)
+    names = run(page, tmp_path, monkeypatch)
+    said = capsys.readouterr().out
+    assert {"pyterrier": "1.0", "mteb": "stove-2", "dspy": "stove-2"}[page] in said
+    for one in (names.get("index"), getattr(names.get("retriever"), "index", None)):
+        if one is not None:
+            one.close()
+
+
+def test_every_page_is_run() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == {*SAID, *OPTIONAL}
 
 
 @pytest.mark.parametrize("folder", DISTRIBUTIONS, ids=lambda path: path.name)

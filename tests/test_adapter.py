@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incdsi.adapter import KEPT, delete_known, opened, packed, unpacked
-from incdsi.errors import IndexNotFound, InvalidDocument
+from incdsi.errors import IndexNotFound, InvalidDocument, MissingExtra
 from tests.index.index_samples import TOY, docs
 from tests.server.servers import running
 
@@ -53,3 +55,14 @@ def test_an_index_is_named_by_folder_or_address_or_given(tmp_path: Path, monkeyp
         assert delete_known(remote, ["d1", "no such", "d1"]) == 1
         assert delete_known(made, ["d0", "d2"]) == 2
         assert delete_known(made, ["d0"]) == 0
+
+
+@pytest.mark.parametrize("framework", ["pyterrier", "mteb", "dspy"])
+def test_a_module_for_a_framework_that_is_missing_says_what_to_install(
+    framework: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (framework, *(name for name in sys.modules if name.startswith(f"{framework}."))):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"incdsi.{framework}", raising=False)
+    with pytest.raises(MissingExtra, match=f"pip install {framework}"):
+        importlib.import_module(f"incdsi.{framework}")

@@ -14,7 +14,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
-    {"cli"},
+    {"cli", "pyterrier", "mteb", "dspy"},
     {"server", "demo", "adapter"},
     {"index"},
     {"search", "training", "client"},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, IncDSIError, InvalidFile
-from incdsi.readers import beir, folder
+from incdsi.readers import beir, folder, irds
 from incdsi.readers.columns import column_kinds, typed
 from incdsi.readers.fields import PLAIN, Layout, document_from
 from incdsi.readers.rows import OnError, Row, format_of, read_rows, report, rereadable
@@ -23,7 +23,8 @@ def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnEr
     JSONL (also "-", standard input), CSV and TSV, gzipped or not, and Parquet: `id`, `title`, `text`, `queries`, or
     what `layout` names; what is beside them becomes metadata (of CSV and TSV by column: see `columns.py`). A folder of
     .txt and .md files: the id is the relative path, the title the first heading or the name. A BEIR
-    folder: the queries are those its qrels/train.tsv gives.
+    folder: the queries are those its qrels/train.tsv gives. `irds:beir/scifact/train`, a collection of ir_datasets:
+    the queries are its own if it is named `train`.
 
     A bad line is an InvalidFile, an id that comes twice a DuplicateDocument, both with their place;
     with `on_error` they are handed over and left out. No document at all is an InvalidFile, and so is a table without
@@ -45,6 +46,8 @@ def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnEr
 
 
 def _placed(source: str | Path, layout: Layout, on_error: OnError | None) -> Iterator[Placed]:
+    if irds.is_irds(source):
+        return _collection(source, layout, on_error)
     path = Path(source)
     if str(source) != "-" and not path.exists():
         raise InvalidFile("no such file or folder; check the path", path=path)
@@ -56,6 +59,14 @@ def _placed(source: str | Path, layout: Layout, on_error: OnError | None) -> Ite
     if path.is_dir():
         return folder.placed_texts(path)
     return iter([folder.placed_text(path, path.name)]) if texts else _rows(source, {}, layout)
+
+
+def _collection(source: str | Path, layout: Layout, on_error: OnError | None) -> Iterator[Placed]:
+    if layout != PLAIN:
+        raise InvalidFile("ir-datasets names its fields itself; leave these options out", path=source)
+    queries = irds.training_queries(source, on_error)
+    for place, found in irds.documents(source):
+        yield place, found if isinstance(found, IncDSIError) else (found, queries.get(found.id, []))
 
 
 def _rows(source: str | Path, queries: dict[str, list[str]], layout: Layout) -> Iterator[Placed]:

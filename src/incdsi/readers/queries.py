@@ -7,19 +7,23 @@ from pathlib import Path
 
 from incdsi.documents import Query
 from incdsi.errors import InvalidFile, UnknownDocument
-from incdsi.readers import beir
+from incdsi.readers import beir, irds
 from incdsi.readers.fields import query_from
 from incdsi.readers.rows import OnError, read_rows, report
 
 
 def read_queries(source: str | Path, *, split: str | None = None, on_error: OnError | None = None) -> Iterator[Query]:
-    """Queries of a JSONL or CSV file (`text` and `document_id` or `doc_id`), of a BEIR folder, or of "-".
+    """Queries of a JSONL or CSV file (`text` and `document_id` or `doc_id`), of a BEIR folder, of a
+    collection of ir_datasets (`irds:beir/scifact/test`), or of "-".
 
     `split` keeps only those whose field `split` says so; other fields are passed over, a query's own id
     among them: an index knows a query by its text and its document, and the same text for two documents is
     two queries. A bad line is an InvalidFile with its place, or is handed to `on_error`; no query at all is
     an InvalidFile.
     """
+    if irds.is_irds(source):
+        yield from irds.judged_queries(source, split, on_error)
+        return
     if str(source) != "-" and Path(source).is_dir():
         yield from beir.judged_queries(Path(source), split, on_error)
         return
