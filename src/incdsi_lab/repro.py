@@ -17,6 +17,7 @@ from incdsi.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from incdsi.text.encoders import Encoder
+    from incdsi_lab.embedded import Embedded
     from incdsi_lab.experiments.settings import StudySettings
     from incdsi_lab.experiments.study import Study
     from incdsi_lab.splits import Split
@@ -130,11 +131,13 @@ def repro(
         _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
         return
     several = _seeds(seeds)
+    wholes: dict[str, Embedded] = {}
 
     def studies() -> Iterator[Study]:
         for one in several:
             chosen = replace(settings, seed=one, additions=())  # all new documents at once
-            yield _study(datasets, dataset, data, chosen, folder / f"seed-{one}", hidden, draws=len(several))
+            place = folder / f"seed-{one}"
+            yield _study(datasets, dataset, data, chosen, place, hidden, draws=len(several), wholes=wholes)
 
     with progress("studying", hidden=hidden) as report:
         page, finished = laboratory.run_studies(studies(), folder, names, command=command, progress=report)
@@ -173,7 +176,13 @@ def _seeds(given: str) -> list[int]:
 
 
 def _study(
-    datasets: Any, name: str, data: Path | None, settings: StudySettings, folder: Path, hidden: bool, draws: int = 1
+    datasets: Any,
+    name: str,
+    data: Path | None,
+    settings: StudySettings,
+    folder: Path,
+    hidden: bool,
+    **drawing: Any,
 ) -> Study:
     from incdsi_lab.experiments.study import UNKNOWN, Study, facts
     from incdsi_lab.experiments.tasks import require_same
@@ -187,7 +196,7 @@ def _study(
         require_ax()
     encoder, before = _encoder(dataset, split, settings, hidden)
     with progress("embedding", hidden=hidden) as report:
-        embedded = datasets.embedded(dataset, encoder, report, draws=draws)
+        embedded = datasets.embedded(dataset, encoder, report, **drawing)
     return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
 
 

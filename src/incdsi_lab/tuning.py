@@ -1,4 +1,4 @@
-"""Choose weights and margins by rehearsing additions: Bayesian optimisation of what old and new quality are worth.
+"""Choose weights and margins by rehearsing additions; as the paper does, by Bayesian optimisation of an F-beta.
 
 | here               | paper   | paper's form        | general form       |
 | ------------------ | ------- | ------------------- | ------------------ |
@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,7 +30,6 @@ from incdsi_lab.streams import Floats, Newcomers, Places, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 
 BETA = 5.0  # how much more the old documents count than the new ones
-LOST = 20.0  # what a point that old documents lose below their level counts against one that new ones gain
 STEPS = 100  # of progress in one trial
 ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-3, high=1.0, log=True)}
 # Tried first, so that tuning never ends below it: what serves untuned, and for the paper's form weights near its own.
@@ -41,7 +40,6 @@ STARTS: Mapping[Method, Hyperparameters] = {
         margins=Margins(retrieve=5.0, preserve=7.0), weights=Weights(retrieve=0.5, anchor=6e-5), anchor_scale=0.0
     ),
 }
-Target = Callable[[float, float], float]  # of new and old quality
 OPTIMISERS: Mapping[str, Suggest] = {"gp": suggest_gp, "ax": suggest_ax}
 Optimiser = Literal["gp", "ax"]
 
@@ -131,19 +129,6 @@ def quality(ranks: Ranks) -> float:
     return float(reciprocal(ranks).mean()) if len(ranks) else float("nan")
 
 
-def keeping(level: float) -> Target:
-    """What new documents reach, less LOST times what old ones lack to their level: where the rule should look.
-
-    The rule itself is `incdsi.index.tuning.best_keeping`.
-    """
-    return lambda new, old: new - LOST * max(0.0, level - old)
-
-
-def papers(new: float, old: float) -> float:
-    """The paper's target."""
-    return f_beta(new, old, BETA)
-
-
 def f_beta(new: float, old: float, beta: float) -> float:
     """The paper's target: the weighted harmonic mean of new and old quality, old counting beta times as much."""
     below = beta**2 * new + old
@@ -154,7 +139,6 @@ def tune(
     rehearsal: Rehearsal,
     *,
     trials: int,
-    target: Target = papers,
     seed: int = 0,
     journal: Path | None = None,
     optimiser: Optimiser = "gp",
@@ -168,7 +152,7 @@ def tune(
     ranges = ranges_of(form)
     about = {
         "form": form,
-        "beta": BETA if target is papers else 0.0,
+        "beta": BETA,
         "level": rehearsal.level,
         "seed": seed,
         "optimiser": optimiser,
@@ -181,7 +165,7 @@ def tune(
     finished = kept.finished[:trials]
     while len(finished) < trials:
         values = OPTIMISERS[optimiser](ranges, finished, seed) if finished else _values(STARTS[form])
-        trial = _tried(rehearsal, values, target, _within(progress, len(finished), trials))
+        trial = _tried(rehearsal, values, _within(progress, len(finished), trials))
         kept.add(trial)
         finished.append(trial)
         if progress is not None:
@@ -200,12 +184,11 @@ def ranges_of(form: Method) -> dict[str, Range]:
     }
 
 
-def _tried(rehearsal: Rehearsal, values: Mapping[str, float], target: Target, progress: Progress | None) -> Finished:
+def _tried(rehearsal: Rehearsal, values: Mapping[str, float], progress: Progress | None) -> Finished:
     begin = time.perf_counter()
-    found = rehearsal.ranks(hyperparameters(values, rehearsal.state.form), progress)
-    old, new = map(quality, found)
+    old, new = map(quality, rehearsal.ranks(hyperparameters(values, rehearsal.state.form), progress))
     facts = {"old": old, "new": new, "seconds": time.perf_counter() - begin}
-    return Finished(values=dict(values), target=target(new, old), facts=facts)
+    return Finished(values=dict(values), target=f_beta(new, old, BETA), facts=facts)
 
 
 def _values(how: Hyperparameters) -> dict[str, float]:

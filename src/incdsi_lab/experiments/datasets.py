@@ -90,19 +90,28 @@ def draw(collection: Collection, documents: int, seed: int) -> Collection:
 
 
 def embedded(
-    dataset: Dataset, encoder: Encoder, progress: Progress | None = None, cache: Path | None = None, *, draws: int = 1
+    dataset: Dataset,
+    encoder: Encoder,
+    progress: Progress | None = None,
+    cache: Path | None = None,
+    *,
+    draws: int = 1,
+    wholes: dict[str, Embedded] | None = None,
 ) -> Embedded:
     """The dataset with all its embeddings, from the user's cache where possible.
 
     What it was drawn from is embedded instead where that is less work: it was before, or `draws` of it are wanted.
+    `wholes` keeps it by its digest for the next draw.
     """
     collection, whole = dataset.collection, dataset.whole
     if whole is None or not (
         draws * len(collection.documents) >= len(whole.documents) or embedded_before(whole, encoder, cache)
     ):
         return embed(collection, encoder, cache=cache, generator=dataset.generator, progress=progress)
-    everything = embed(whole, encoder, cache=cache, generator=dataset.generator, progress=progress)
-    return embed(collection, encoder, cache=cache, generator=dataset.generator, whole=everything)
+    kept = {} if wholes is None else wholes
+    if whole.digest not in kept:
+        kept[whole.digest] = embed(whole, encoder, cache=cache, generator=dataset.generator, progress=progress)
+    return embed(collection, encoder, cache=cache, generator=dataset.generator, whole=kept[whole.digest])
 
 
 def require_texts(dataset: Dataset) -> None:

@@ -23,6 +23,7 @@ from incdsi_lab.experiments import (
     no_harm,
     product,
     query_count,
+    rule,
     starts,
     times,
 )
@@ -35,6 +36,7 @@ from incdsi_lab.report.pages import About, write_report
 
 ALL: tuple[ModuleType, ...] = (
     main_table,
+    rule,
     product,
     curves,
     times,

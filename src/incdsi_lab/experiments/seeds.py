@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from incdsi_lab.experiments import long_stream, main_table
+from incdsi_lab.experiments import long_stream, main_table, rule
 from incdsi_lab.experiments.judging import hits1
 from incdsi_lab.experiments.methods import GENERAL, GENERAL_SAFE, RETRAINING, named
 from incdsi_lab.experiments.study import Study
@@ -26,15 +27,23 @@ NEWCOMERS = {
 
 def write_spread(folder: Path, studies: Sequence[Study], names: Sequence[str], about: About) -> Path:
     """The report of all seeds together, beside those of each; the path of its page."""
-    made = {main_table.NAME: main_section, long_stream.NAME: stream_section}
-    return write_report(folder, about, [section(studies) for name, section in made.items() if name in names])
+    sections = []
+    if main_table.NAME in names:
+        sections.append(main_section(studies, main_table.pieces_at))
+    elif rule.NAME in names:
+        sections.append(main_section(studies, rule.pieces_at))
+    if long_stream.NAME in names:
+        sections.append(stream_section(studies))
+    return write_report(folder, about, sections)
 
 
-def main_section(studies: Sequence[Study]) -> Section:
+def main_section(
+    studies: Sequence[Study], pieces_at: Callable[[Study, int], Mapping[str, Any]] = main_table.pieces_at
+) -> Section:
     """H@1 of old and new documents with all new documents added."""
     found: Figures = {}
     for study in studies:
-        for method, piece in main_table.pieces_at(study, study.additions[-1]).items():
+        for method, piece in pieces_at(study, study.additions[-1]).items():
             found.setdefault(method, []).append(tuple(hits1(piece["ranks"][group]) for group in GROUPS))
     found = {method: each for method, each in found.items() if len(each) == len(studies)}
     old, new = (sum(len(some) for some in side) for side in zip(*(_asked(study) for study in studies), strict=True))
@@ -128,7 +137,7 @@ def _worst(found: Figures) -> list[str]:
     above = [
         f"{named(name)} ({int((_apart(found, name, mine) >= 0).any(axis=1).sum())} of {len(found[name])} seeds)"
         for name in main_table.BESIDE
-        if (_apart(found, name, mine) >= 0).any()
+        if name in found and (_apart(found, name, mine) >= 0).any()
     ]
     said = f"not below it on old or on new documents: {', '.join(above)}" if above else "none reaches it in any seed"
     return [f"Beside the product's fused search, of all that anybody could do in ten lines, {said}."]

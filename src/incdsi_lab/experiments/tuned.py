@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from incdsi.engine.settings import Method
@@ -11,16 +12,17 @@ from incdsi.progress import Progress
 from incdsi_lab.baselines.classification import trained
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
-from incdsi_lab.tuning import BETA, Rehearsal, drawn, f_beta, hyperparameters, keeping, papers, tune
+from incdsi_lab.experiments.weights import PATH
+from incdsi_lab.tuning import BETA, Rehearsal, drawn, f_beta, hyperparameters, quality, tune
 
 FORMS: tuple[Method, ...] = ("paper", "general")
 REHEARSAL = "rehearsal"
 TOLERANCE = 0.0  # of the quality that old documents have where those that are added were trained with them
 
 
-def tuned_tasks(study: Study) -> list[Task]:
+def tuned_tasks(study: Study, forms: Sequence[Method] = FORMS) -> list[Task]:
     """One search per form, old quality judged at the number of additions the study will make."""
-    return [_without_task(study), *(_task(study, form) for form in FORMS)]
+    return [_without_task(study), *(_task(study, form) for form in forms)]
 
 
 def tuned(study: Study, form: Method) -> Hyperparameters:
@@ -30,14 +32,14 @@ def tuned(study: Study, form: Method) -> Hyperparameters:
 
 def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
     """The trial with the highest F-beta for this beta, the first of equals."""
-    best = max(_trials(study, form), key=lambda trial: f_beta(trial["new"], trial["old"], beta))
+    best = max(trials(study, form), key=lambda trial: f_beta(trial["new"], trial["old"], beta))
     return Hyperparameters.from_json(best["weights"])
 
 
 def by_the_rule(study: Study, form: Method) -> Hyperparameters:
     """The best trial for new documents among those that keep the old ones."""
     level = study.piece(f"tuned/{form}")["level"] - TOLERANCE / 100
-    best = best_keeping(_trials(study, form), lambda trial: trial["old"], lambda trial: trial["new"], level)
+    best = best_keeping(trials(study, form), lambda trial: trial["old"], lambda trial: trial["new"], level)
     return Hyperparameters.from_json(best["weights"])
 
 
@@ -45,17 +47,18 @@ def rehearsed(study: Study) -> str:
     """How the weights were chosen."""
     piece = study.piece("tuned/general")
     return (
-        f"Weights were chosen in {len(piece['trials'])} rehearsals a form, each of {piece['added']:,} additions: the "
-        f"{len(study.split.tuning):,} tuning documents and initial ones in the place of new ones, to a model trained "
+        f"Weights were chosen in rehearsals ({len(piece['trials'])} of the general form) of {piece['added']:,} "
+        f"additions: the {len(study.split.tuning):,} tuning documents and initial ones in the place of new ones, to a model trained "
         f"without them, judged by {piece['queries']:,} of their validation queries and all of the others'. The rule: "
         "the best for new documents among the trials that leave old ones the MRR@10 they have where all initial "
         f"documents are trained together ({100 * piece['level']:.1f} %)."
     )
 
 
-def _trials(study: Study, form: Method) -> list[Piece]:
-    trials: list[Piece] = study.piece(f"tuned/{form}")["trials"]
-    return trials
+def trials(study: Study, form: Method) -> list[Piece]:
+    """What was rehearsed: weights, and old and new quality."""
+    found: list[Piece] = study.piece(f"tuned/{form}")["trials"]
+    return found
 
 
 def _without_task(study: Study) -> Task:
@@ -70,36 +73,53 @@ def _without_task(study: Study) -> Task:
     return Task(name=REHEARSAL, run=run, seconds=study.training_seconds(len(study.split.initial)))
 
 
+def _rehearsal(study: Study, form: Method) -> Rehearsal:
+    data, split = study.data, study.split
+    return Rehearsal.of(
+        data,
+        split,
+        study.state(form),
+        [data.asked(split.train), data.spans],
+        expected=len(split.new),
+        without=study.pieces.array(REHEARSAL),
+        adapted=study.settings.encoder_epochs > 0,
+        seed=study.settings.seed,
+    )
+
+
+def _searched(study: Study, rehearsal: Rehearsal, progress: Progress) -> list[Piece]:
+    """As the paper does."""
+    found = tune(
+        rehearsal,
+        trials=study.settings.trials,
+        seed=study.settings.seed,
+        optimiser=study.settings.optimiser,
+        journal=study.pieces.path("tuned/paper", "journal"),
+        progress=progress,
+    )
+    return [{"weights": asdict(hyperparameters(trial.values, "paper")), **trial.facts} for trial in found]
+
+
+def _stepped(rehearsal: Rehearsal, progress: Progress) -> list[Piece]:
+    """Step by step from careful to bold."""
+    trials = []
+    for how in PATH:
+        old, new = map(quality, rehearsal.ranks(how))
+        trials.append({"weights": asdict(how), "old": old, "new": new})
+        progress(len(trials), len(PATH))
+    return trials
+
+
 def _task(study: Study, form: Method) -> Task:
     def run(progress: Progress) -> Piece:
-        data, split = study.data, study.split
-        questions = [data.asked(split.train), data.spans]
-        rehearsal = Rehearsal.of(
-            data,
-            split,
-            study.state(form),
-            questions,
-            expected=len(split.new),
-            without=study.pieces.array(REHEARSAL),
-            adapted=study.settings.encoder_epochs > 0,
-            seed=study.settings.seed,
-        )
-        found = tune(
-            rehearsal,
-            trials=study.settings.trials,
-            target=papers if form == "paper" else keeping(rehearsal.level),
-            seed=study.settings.seed,
-            optimiser=study.settings.optimiser,
-            journal=study.pieces.path(f"tuned/{form}", "journal"),
-            progress=progress,
-        )
-        trials = [{"weights": asdict(hyperparameters(trial.values, form)), **trial.facts} for trial in found]
+        rehearsal = _rehearsal(study, form)
         return {
-            "trials": trials,
+            "trials": _searched(study, rehearsal, progress) if form == "paper" else _stepped(rehearsal, progress),
             "level": rehearsal.level,
             "added": len(rehearsal.newcomers),
             "queries": len(rehearsal.questions),
         }
 
     each = 0.5 + (0.01 if form == "general" else 0.004) * len(study.split.new)
-    return Task(name=f"tuned/{form}", run=run, seconds=study.settings.trials * each)
+    trials = len(PATH) if form == "general" else study.settings.trials
+    return Task(name=f"tuned/{form}", run=run, seconds=trials * each)
