@@ -49,9 +49,9 @@ def rehearsed(study: Study) -> str:
     return (
         f"Weights were chosen in rehearsals ({len(piece['trials'])} of the general form) of {piece['added']:,} "
         f"additions: the {len(study.split.tuning):,} tuning documents and initial ones in the place of new ones, to a "
-        f"model trained without them, judged by {piece['queries']:,} of their validation queries and all of the others'. The rule: "
-        "the best for new documents among the trials that leave old ones the MRR@10 they have where all initial "
-        f"documents are trained together ({100 * piece['level']:.1f} %)."
+        f"model trained without them, judged by {piece['queries']:,} of their validation queries and all of the "
+        "others'. The rule: the best for new documents among the trials that leave old ones the MRR@10 they have where "
+        f"all initial documents are trained together ({100 * piece['level']:.1f} %)."
     )
 
 
