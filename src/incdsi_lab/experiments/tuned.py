@@ -17,7 +17,6 @@ from incdsi_lab.tuning import BETA, Rehearsal, drawn, f_beta, hyperparameters, q
 
 FORMS: tuple[Method, ...] = ("paper", "general")
 REHEARSAL = "rehearsal"
-TOLERANCE = 0.0  # of the quality that old documents have where those that are added were trained with them
 
 
 def tuned_tasks(study: Study, forms: Sequence[Method] = FORMS) -> list[Task]:
@@ -38,7 +37,7 @@ def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
 
 def by_the_rule(study: Study, form: Method) -> Hyperparameters:
     """The best trial for new documents among those that keep the old ones."""
-    level = study.piece(f"tuned/{form}")["level"] - TOLERANCE / 100
+    level = study.piece(f"tuned/{form}")["level"]
     best = best_keeping(trials(study, form), lambda trial: trial["old"], lambda trial: trial["new"], level)
     return Hyperparameters.from_json(best["weights"])
 
