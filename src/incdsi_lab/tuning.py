@@ -1,4 +1,4 @@
-"""Choose weights and margins by rehearsing additions; as the paper does, by Bayesian optimisation of an F-beta.
+"""Choose weights and margins by rehearsing additions: Bayesian optimisation of the F-beta of old and new quality.
 
 | here               | paper   | paper's form        | general form       |
 | ------------------ | ------- | ------------------- | ------------------ |
@@ -26,7 +26,7 @@ from incdsi_lab.embedded import Embedded
 from incdsi_lab.metrics import reciprocal
 from incdsi_lab.ranking import Ranks, Standing, ranks_among
 from incdsi_lab.splits import Split
-from incdsi_lab.streams import Floats, Newcomers, Places, State, add_all
+from incdsi_lab.streams import Newcomers, Places, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 
 BETA = 5.0  # how much more the old documents count than the new ones
@@ -49,15 +49,13 @@ class Rehearsal:
     """Additions to be tried with many hyperparameters, judged by validation queries from cached embeddings.
 
     `standing` is where the validation queries of the old documents stand before; `questions` are those of the
-    newcomers, whose owners are positions among them. `level` is what the old documents had when those that are taken
-    out and added again were still trained with them: what the additions should leave them.
+    newcomers, whose owners are positions among them.
     """
 
     state: State
     newcomers: Newcomers
     standing: Standing
     questions: Questions
-    level: float
     fingerprint: str
 
     def __post_init__(self) -> None:
@@ -77,7 +75,6 @@ class Rehearsal:
         questions: Sequence[Questions],
         *,
         expected: int = 0,
-        without: Floats | None = None,
         adapted: bool = False,
         seed: int = 0,
     ) -> Rehearsal:
@@ -85,34 +82,28 @@ class Rehearsal:
 
         The tuning documents alone say too little about what many more would do to the old ones. When more are
         `expected`, random initial documents stand in for the rest: they are taken out of the state and
-        added again, and everybody's quality is judged after that many. The others made room for them when all were
-        trained together; `without` are the vectors of those others, the first of `drawn`, trained without them. With
-        an encoder that was `adapted` to the initial documents, stand-ins are no longer new to it: only the tuning
-        documents' queries are then judged as new. Test queries and new documents are never looked at.
+        added again, and everybody's quality is judged after that many. With an encoder that was `adapted` to the
+        initial documents, stand-ins are no longer new to it: only the tuning documents' queries are then judged as
+        new. Test queries and new documents are never looked at.
         """
         if len(state) != len(split.initial):
             raise InvalidInput(
                 f"expected a state of the {len(split.initial)} initial documents, found one of {len(state)}"
             )
-        kept, added = drawn(split, expected, seed)
+        kept, added = _drawn(split, expected, np.random.default_rng(seed))
         initial, tuning = embedded.places(split.initial), embedded.places(split.tuning)
         places = np.concatenate([initial, tuning])[added]
         asked, documents = embedded.asked(split.val), len(embedded.documents)
         old, new = (asked.among(moved_to(some, documents)) for some in (initial[kept], places))
         if adapted:
             new = new.take(np.flatnonzero(added[new.owners] >= len(initial)))
-        newcomers = Newcomers.of(embedded, places, questions)
-        if without is None:
-            remaining = state.only(kept)
-        else:
-            remaining = State.of(without, Newcomers.of(embedded, initial[kept], questions), state.form)
+        remaining, newcomers = state.only(kept), Newcomers.of(embedded, places, questions)
         data = (split.collection_digest[:12], embedded.encoder.fingerprint[:12], split.seed, seed)
         return cls(
             state=remaining,
             newcomers=newcomers,
             standing=Standing.of(remaining.vectors, old.embeddings, old.owners),
             questions=new,
-            level=quality(ranks_among(state.vectors, old.embeddings, kept[old.owners])),
             fingerprint="-".join(map(str, (*data, sum(map(len, newcomers.queries))))),
         )
 
@@ -125,7 +116,7 @@ class Rehearsal:
 
 
 def quality(ranks: Ranks) -> float:
-    """What rehearsals are judged by: MRR@10, from 0 to 1."""
+    """What weights are judged by: MRR@10, from 0 to 1; NaN without queries."""
     return float(reciprocal(ranks).mean()) if len(ranks) else float("nan")
 
 
@@ -153,7 +144,6 @@ def tune(
     about = {
         "form": form,
         "beta": BETA,
-        "level": rehearsal.level,
         "seed": seed,
         "optimiser": optimiser,
         "start": _values(STARTS[form]),
@@ -209,9 +199,8 @@ def hyperparameters(values: Mapping[str, float], form: Method) -> Hyperparameter
     )
 
 
-def drawn(split: Split, expected: int, seed: int) -> tuple[Places, Places]:
+def _drawn(split: Split, expected: int, draw: np.random.Generator) -> tuple[Places, Places]:
     """Places of the initial documents that stay, and of those added in their order: tuning ones follow initial ones."""
-    draw = np.random.default_rng(seed)
     initial, tuning = len(split.initial), len(split.tuning)
     order = draw.permutation(initial)
     stand_ins = order[: min(max(0, expected - tuning), initial // 2)]

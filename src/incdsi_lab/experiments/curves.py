@@ -15,7 +15,6 @@ from incdsi_lab.experiments.methods import (
     FORM_OF,
     GENERAL,
     PAPER,
-    PAPER_BY_RULE,
     RETRAINING,
     named,
     weights,
@@ -30,7 +29,7 @@ from incdsi_lab.streams import add_all
 
 NAME, TITLE = "curves", "Curves over additions"
 STEPS = (1, 3)  # times each power of ten
-METHODS = ("dense", PAPER, PAPER_BY_RULE, GENERAL)
+METHODS = ("dense", PAPER, GENERAL)
 
 
 def marks(study: Study) -> list[int]:
@@ -108,7 +107,6 @@ def _series(study: Study, method: str, group: str) -> Series:
     return Series(
         label=named(method),
         style=FORM_OF.get(method, method),
-        dashed=method == PAPER_BY_RULE,
         x=tuple(float(mark) for mark in marks(study)),
         y=tuple(mean for mean, _ in values),
         spread=tuple(deviation for _, deviation in values),

@@ -35,7 +35,7 @@ from incdsi_lab.experiments.methods import (
 )
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
-from incdsi_lab.experiments.tuned import by_the_rule, tuned_tasks
+from incdsi_lab.experiments.tuned import tuned, tuned_tasks
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.sections import Section
 from incdsi_lab.report.tables import Table
@@ -46,10 +46,10 @@ From = Literal["tenth", "nothing"]
 BEGUN: dict[From, str] = {"tenth": "from a trained tenth", "nothing": "from nothing"}
 # Piece name: form, weights, where it begins.
 STREAMS: dict[str, tuple[Method, str, From]] = {
-    "paper, from a trained tenth": ("paper", "rule", "tenth"),
-    "paper, from nothing": ("paper", "rule", "nothing"),
-    "general, from a trained tenth": ("general", "rule", "tenth"),
-    "general, from nothing": ("general", "rule", "nothing"),
+    "paper, from a trained tenth": ("paper", "tuned", "tenth"),
+    "paper, from nothing": ("paper", "tuned", "nothing"),
+    "general, from a trained tenth": ("general", "tuned", "tenth"),
+    "general, from nothing": ("general", "tuned", "nothing"),
     "general, safe weights, from nothing": ("general", "safe", "nothing"),
 }
 ITSELF = {f"product, {mode}": f"{product.NAMES['empty']}, {mode}" for mode in product.MODES}
@@ -135,7 +135,7 @@ def _stream_task(study: Study, name: str) -> Task:
     form, weights, begun = STREAMS[name]
 
     def run(progress: Progress) -> Piece:
-        how = SAFE if weights == "safe" else by_the_rule(study, form)
+        how = SAFE if weights == "safe" else tuned(study, form)
         stream = _streamed(study, form, how, begun, progress)
         at = {}
         for count in counts(study):
@@ -316,7 +316,7 @@ def _paragraphs(study: Study, rows: dict[str, Cells]) -> tuple[str, ...]:
     )
     return (
         f"All {counts(study)[-1]:,} documents arrive in one random order; every document's test queries are ranked "
-        "among all documents so far. Weights are those that the rule chose for additions to the trained model; "
+        "among all documents so far. Weights are those tuned for additions to the trained model; "
         "`incdsi itself` tunes itself by what it holds out, and places everything again when it does. The last column "
         "is the time of all additions (for BM25: of indexing anew at every mark; for "
         "retraining: of the last training alone).",

@@ -13,7 +13,6 @@ from incdsi_lab.experiments.methods import (
     GENERAL,
     GENERAL_SAFE,
     PAPER,
-    PAPER_BY_RULE,
     PAPER_SLOW,
     RETRAINING,
     finetuning_seconds,
@@ -26,13 +25,12 @@ from incdsi_lab.experiments.tuned import rehearsed, tuned_tasks
 from incdsi_lab.report.paper import CAUTION, printed_table
 from incdsi_lab.report.sections import Aim, Section
 from incdsi_lab.report.tables import Table
-from incdsi_lab.tuning import BETA
 
 NAME, TITLE = "main", "All methods, old and new documents"
 COLUMNS = ("method", "H@1 old", "H@1 new", "H@5", "H@10", "MRR@10", "vs retraining", "add")
 OLD_WITHIN, NEW_WITHIN = 0.3, 1.0  # points of H@1 below retraining's that are still aimed at
 FUSED = "product, empty, fused"
-ONCE = (*FINETUNED, *ANCHORS, PAPER_BY_RULE, GENERAL_SAFE)  # run with all new documents alone
+ONCE = (*FINETUNED, *ANCHORS, GENERAL_SAFE)  # run with all new documents alone
 BESIDE = ("dense", *ANCHORS)  # what anybody could do in ten lines
 CLAIMS = (
     (RETRAINING, "Old documents stay as good as with retraining", ("old",)),
@@ -160,7 +158,7 @@ def _paragraphs(study: Study, last: dict[str, Any]) -> list[str]:
         f"Against retraining, with all {count:,} new documents, adding by {', by '.join(ratios)}. Embedding the new "
         "documents and their queries costs both the same; retraining has the old ones embedded already.",
         *_not_at_its_best(last),
-        f"{rehearsed(study)} The paper's form is tuned by its F-beta (β = {BETA:g}), and beside it by the rule.",
+        rehearsed(study),
         *([f"{product.ABOUT} {_beside(last)}"] if FUSED in last else []),
         *_finetuned_note(study),
     ]
@@ -258,7 +256,7 @@ def _seconds(study: Study, method: str, count: int) -> float:
         "DSI-DPR": study.training_seconds(len(study.split.initial), chosen.further_epochs),
         RETRAINING: study.training_seconds(len(study.split.initial)),
         PAPER_SLOW: 0.1 * count * size,
-        **dict.fromkeys((PAPER, PAPER_BY_RULE), 0.004 * count),
+        PAPER: 0.004 * count,
         **dict.fromkeys((GENERAL, GENERAL_SAFE), 0.01 * count),
         **dict.fromkeys(ANCHORS, 8 * size),
     }

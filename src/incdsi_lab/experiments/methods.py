@@ -21,18 +21,16 @@ from incdsi_lab.baselines.vectors import Dense
 from incdsi_lab.experiments import product
 from incdsi_lab.experiments.incremental import Incremental
 from incdsi_lab.experiments.study import Study
-from incdsi_lab.experiments.tuned import by_the_rule, tuned
+from incdsi_lab.experiments.tuned import tuned
 from incdsi_lab.streams import Solver
 
 GENERAL, GENERAL_SAFE, PAPER, PAPER_SLOW = "general", "general (safe)", "paper", "paper (L-BFGS)"
-PAPER_BY_RULE = "paper (by the rule)"
 RETRAINING = "retraining"
 FINETUNED = ("DPR", "DSI-Scratch")  # minutes each on a machine without a GPU
 FORM_OF: dict[str, Method] = {
     GENERAL: "general",
     GENERAL_SAFE: "general",
     PAPER: "paper",
-    PAPER_BY_RULE: "paper",
     PAPER_SLOW: "paper",
 }
 ANCHORS = {anchor.name: type(anchor) for anchor in anchors() if anchor.name != "dense"}
@@ -40,7 +38,6 @@ LONG_NAMES = {
     GENERAL: "IncDSI, general form",
     GENERAL_SAFE: "IncDSI, general form, safe weights",
     PAPER: "IncDSI, paper's form",
-    PAPER_BY_RULE: "IncDSI, paper's form, by the rule",
     PAPER_SLOW: "IncDSI, paper's form and solver",
     RETRAINING: "full retraining",
     "BM25": "BM25 (bm25s)",
@@ -75,7 +72,7 @@ def weights(study: Study, name: str) -> Hyperparameters:
     """What a method has: safe weights, or tuned ones, by the paper's beta or by the rule."""
     if name == GENERAL_SAFE:
         return SAFE
-    return by_the_rule(study, "paper") if name == PAPER_BY_RULE else tuned(study, FORM_OF[name])
+    return tuned(study, FORM_OF[name])
 
 
 def base_encoder(study: Study) -> TorchEncoder:
@@ -134,7 +131,6 @@ def makers(study: Study) -> dict[str, Callable[[Progress], protocol.Method]]:
         RETRAINING: lambda progress: Retraining(study.frozen, initial=study.initial_vectors(), progress=progress),
         PAPER_SLOW: lambda progress: incremental(study, PAPER_SLOW, progress),
         PAPER: lambda progress: incremental(study, PAPER, progress),
-        PAPER_BY_RULE: lambda progress: incremental(study, PAPER_BY_RULE, progress),
         GENERAL_SAFE: lambda progress: incremental(study, GENERAL_SAFE, progress),
         GENERAL: lambda progress: incremental(study, GENERAL, progress),
     }

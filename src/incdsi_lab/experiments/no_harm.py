@@ -5,7 +5,7 @@ from __future__ import annotations
 from incdsi_lab.experiments import long_stream, main_table, product
 from incdsi_lab.experiments.comparing import against, asked, interval, unique
 from incdsi_lab.experiments.judging import hits1
-from incdsi_lab.experiments.methods import GENERAL, GENERAL_SAFE
+from incdsi_lab.experiments.methods import GENERAL, GENERAL_SAFE, RETRAINING
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.report.sections import Aim, Section
@@ -27,7 +27,7 @@ def tasks(study: Study) -> list[Task]:
     """Pieces of the main table and the long stream."""
     last = study.additions[-1]
     grown = {f"{long_stream.NAME}/{name}" for name in ("dense", "product", GROWN[SAFELY], GROWN[TUNED])}
-    shared = ("initial/", "tuned/", "rehearsal")
+    shared = ("initial/", "tuned/", f"main/{RETRAINING}")
     needed = [task for task in long_stream.tasks(study) if task.name in grown or task.name.startswith(shared)]
     added = [main_table.task_of(study, name, last) for name in ("dense", GENERAL_SAFE, GENERAL)]
     return unique([*needed, *added, *product.tasks(study)])

@@ -1,4 +1,4 @@
-"""The weights of each form, tuned once for all experiments by rehearsals: initial documents and validation queries."""
+"""The weights of each form, tuned once for all experiments, by validation queries alone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.tuning import best_keeping
 from incdsi.progress import Progress
-from incdsi_lab.baselines.classification import trained
+from incdsi_lab.experiments.incremental import newcomers
+from incdsi_lab.experiments.judging import decoded
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Piece, Task
 from incdsi_lab.experiments.weights import PATH
-from incdsi_lab.tuning import BETA, Rehearsal, drawn, f_beta, hyperparameters, quality, tune
+from incdsi_lab.ranking import ranks_among
+from incdsi_lab.streams import add_all
+from incdsi_lab.tuning import BETA, Rehearsal, f_beta, hyperparameters, quality, tune
 
 FORMS: tuple[Method, ...] = ("paper", "general")
-REHEARSAL = "rehearsal"
 
 
 def tuned_tasks(study: Study, forms: Sequence[Method] = FORMS) -> list[Task]:
-    """One search per form, old quality judged at the number of additions the study will make."""
-    return [_without_task(study), *(_task(study, form) for form in forms)]
+    """The paper's form tuned as in the paper; for the general one every step of the path, after what it is held to."""
+    from incdsi_lab.experiments.main_table import retrained_task  # which needs these weights for other methods
+
+    made = {"paper": lambda: [_paper_task(study)], "general": lambda: [retrained_task(study), _general_task(study)]}
+    return [study.initial_task(), *(task for form in forms for task in made[form]())]
 
 
 def tuned(study: Study, form: Method) -> Hyperparameters:
     """What each form is tuned by: the paper's by its F-beta, the general one by the rule."""
-    return chosen_by(study, form, BETA) if form == "paper" else by_the_rule(study, form)
+    return chosen_by(study, form, BETA) if form == "paper" else by_the_rule(study)
 
 
 def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
@@ -35,90 +40,79 @@ def chosen_by(study: Study, form: Method, beta: float) -> Hyperparameters:
     return Hyperparameters.from_json(best["weights"])
 
 
-def by_the_rule(study: Study, form: Method) -> Hyperparameters:
-    """The best trial for new documents among those that keep the old ones."""
-    level = study.piece(f"tuned/{form}")["level"]
-    best = best_keeping(trials(study, form), lambda trial: trial["old"], lambda trial: trial["new"], level)
+def by_the_rule(study: Study) -> Hyperparameters:
+    """The best step of the path for new documents among those that leave old ones what retraining leaves them."""
+    level = study.piece("tuned/general")["level"]
+    best = best_keeping(trials(study, "general"), lambda trial: trial["old"], lambda trial: trial["new"], level)
     return Hyperparameters.from_json(best["weights"])
 
 
 def rehearsed(study: Study) -> str:
     """How the weights were chosen."""
-    piece = study.piece("tuned/general")
+    paper, general = (study.piece(f"tuned/{form}") if f"tuned/{form}" in study.pieces else None for form in FORMS)
+    assert general is not None
+    said = (
+        f"The rule: of {len(general['trials'])} steps from careful to bold, the best for new documents by their "
+        f"{general['queries']['new']:,} validation queries, among those that leave the {general['queries']['old']:,} "
+        f"of old ones at least the MRR@10 that retraining leaves them ({100 * general['level']:.1f} %)."
+    )
+    if paper is None:
+        return said
     return (
-        f"Weights were chosen in rehearsals ({len(piece['trials'])} of the general form) of {piece['added']:,} "
-        f"additions: the {len(study.split.tuning):,} tuning documents and initial ones in the place of new ones, to a "
-        f"model trained without them, judged by {piece['queries']:,} of their validation queries and all of the "
-        "others'. The rule: the best for new documents among the trials that leave old ones the MRR@10 they have where "
-        f"all initial documents are trained together ({100 * piece['level']:.1f} %)."
+        f"{said} The paper's form is tuned by its F-beta (β = {BETA:g}) in {len(paper['trials'])} rehearsals of "
+        f"{paper['added']:,} additions: the {len(study.split.tuning):,} tuning documents and initial ones in the place "
+        f"of new ones, judged by {paper['queries']:,} of their validation queries and all of the others'."
     )
 
 
 def trials(study: Study, form: Method) -> list[Piece]:
-    """What was rehearsed: weights, and old and new quality."""
+    """What was tried: weights, and old and new quality."""
     found: list[Piece] = study.piece(f"tuned/{form}")["trials"]
     return found
 
 
-def _without_task(study: Study) -> Task:
-    """Trains the initial documents that a rehearsal leaves in, without those that it takes out."""
+def _general_task(study: Study) -> Task:
+    """All new documents added at every step, judged by validation queries alone."""
 
     def run(progress: Progress) -> Piece:
-        kept = drawn(study.split, len(study.split.new), study.settings.seed)[0]
-        vectors = trained(study.initial.take(kept), study.frozen, progress=progress)
-        study.pieces.keep_array(REHEARSAL, vectors)
-        return {"documents": len(vectors)}
+        last = study.additions[-1]
+        groups = study.groups(last, validation=True)
+        tried = []
+        for how in PATH:
+            vectors = add_all(study.state("general"), newcomers(study.new), hyperparameters=how).state.vectors
+            reached = {name: ranks_among(vectors, some.embeddings, some.owners) for name, some in groups.items()}
+            tried.append({"weights": asdict(how), **{name: quality(ranks) for name, ranks in reached.items()}})
+            progress(len(tried), len(PATH))
+        level = quality(decoded(study.piece(f"main/retraining/{last}")["val"]["old"]))
+        return {"trials": tried, "level": level, "queries": {name: len(some) for name, some in groups.items()}}
 
-    return Task(name=REHEARSAL, run=run, seconds=study.training_seconds(len(study.split.initial)))
-
-
-def _rehearsal(study: Study, form: Method) -> Rehearsal:
-    data, split = study.data, study.split
-    return Rehearsal.of(
-        data,
-        split,
-        study.state(form),
-        [data.asked(split.train), data.spans],
-        expected=len(split.new),
-        without=study.pieces.array(REHEARSAL),
-        adapted=study.settings.encoder_epochs > 0,
-        seed=study.settings.seed,
-    )
+    return Task(name="tuned/general", run=run, seconds=len(PATH) * (0.5 + 0.01 * len(study.split.new)))
 
 
-def _searched(study: Study, rehearsal: Rehearsal, progress: Progress) -> list[Piece]:
-    """As the paper does."""
-    found = tune(
-        rehearsal,
-        trials=study.settings.trials,
-        seed=study.settings.seed,
-        optimiser=study.settings.optimiser,
-        journal=study.pieces.path("tuned/paper", "journal"),
-        progress=progress,
-    )
-    return [{"weights": asdict(hyperparameters(trial.values, "paper")), **trial.facts} for trial in found]
+def _paper_task(study: Study) -> Task:
+    """The paper's search, old quality judged at the number of additions the study will make."""
 
-
-def _stepped(rehearsal: Rehearsal, progress: Progress) -> list[Piece]:
-    """Step by step from careful to bold."""
-    trials = []
-    for how in PATH:
-        old, new = map(quality, rehearsal.ranks(how))
-        trials.append({"weights": asdict(how), "old": old, "new": new})
-        progress(len(trials), len(PATH))
-    return trials
-
-
-def _task(study: Study, form: Method) -> Task:
     def run(progress: Progress) -> Piece:
-        rehearsal = _rehearsal(study, form)
-        return {
-            "trials": _searched(study, rehearsal, progress) if form == "paper" else _stepped(rehearsal, progress),
-            "level": rehearsal.level,
-            "added": len(rehearsal.newcomers),
-            "queries": len(rehearsal.questions),
-        }
+        data, split = study.data, study.split
+        rehearsal = Rehearsal.of(
+            data,
+            split,
+            study.state("paper"),
+            [data.asked(split.train), data.spans],
+            expected=len(split.new),
+            adapted=study.settings.encoder_epochs > 0,
+            seed=study.settings.seed,
+        )
+        found = tune(
+            rehearsal,
+            trials=study.settings.trials,
+            seed=study.settings.seed,
+            optimiser=study.settings.optimiser,
+            journal=study.pieces.path("tuned/paper", "journal"),
+            progress=progress,
+        )
+        tried = [{"weights": asdict(hyperparameters(trial.values, "paper")), **trial.facts} for trial in found]
+        return {"trials": tried, "added": len(rehearsal.newcomers), "queries": len(rehearsal.questions)}
 
-    each = 0.5 + (0.01 if form == "general" else 0.004) * len(study.split.new)
-    trials = len(PATH) if form == "general" else study.settings.trials
-    return Task(name=f"tuned/{form}", run=run, seconds=trials * each)
+    seconds = study.settings.trials * (0.5 + 0.004 * len(study.split.new))
+    return Task(name="tuned/paper", run=run, seconds=seconds)

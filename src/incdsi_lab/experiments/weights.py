@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
-from incdsi.index.tuning import LADDER
 
 
 def weighed(retrieve: float, anchor: float, first: float, second: float, *, scale: float = 20.0) -> Hyperparameters:
@@ -46,11 +45,10 @@ PAPERS: tuple[Hyperparameters, ...] = (
     weighed(0.6, 5e-5, 4.5, 4.0, scale=0.0),
     weighed(0.7, 3e-5, 5.0, 5.0, scale=0.0),
 )
-# What the rule chooses from: careful rungs of the product's ladder, then its bold one with less and less to preserve.
+# What the rule chooses from: two rungs of the product's ladder, the bold one with less and less to preserve.
 PATH: tuple[Hyperparameters, ...] = (
-    LADDER[1],
     SAFE,
-    *(weighed(0.7, 0.05, 8.0, margin) for margin in (6.0, 5.0, 4.5, 4.0, 3.75, 3.5, 3.25, 3.0)),
+    *(weighed(0.7, 0.05, 8.0, margin) for margin in (6.0, 5.0, 4.5, 4.25, 4.0, 3.75, 3.5, 3.25, 3.0)),
 )
 GRIDS: Mapping[Method, tuple[Hyperparameters, ...]] = {"general": GENERAL, "paper": PAPERS}
 
