@@ -15,7 +15,7 @@ from incdsi.index.quality import LEARNED_ALONE, Probe, ranks_by_fusion
 from incdsi.progress import Progress
 from incdsi_lab.baselines.protocol import Part, Questions
 from incdsi_lab.embedded import KnownTexts
-from incdsi_lab.experiments.comparing import interval
+from incdsi_lab.experiments.comparing import asked, interval
 from incdsi_lab.experiments.datasets import Given
 from incdsi_lab.experiments.judging import encoded
 from incdsi_lab.experiments.study import Study
@@ -62,8 +62,8 @@ def section(study: Study) -> Section:
     )
     heads = tuple(f"{mode} {group}" for mode in MODES for group in ("old", "new"))
     columns = ("index", "weights", "lexical weight", "nearest share", "questions held out at the last tuning", *heads)
-    asked = f"{len(study.initial):,} documents, then {len(study.new):,} new ones"
-    table = Table(name=NAME, caption=f"What it chose for itself, and H@1 ({asked})", columns=columns, rows=cells)
+    some = asked(rows(study)[f"{NAME}, empty, fused"]["ranks"])
+    table = Table(name=NAME, caption=f"What it chose for itself, and H@1 ({some})", columns=columns, rows=cells)
     return Section(name=NAME, title=TITLE, paragraphs=(ABOUT,), tables=(table,))
 
 

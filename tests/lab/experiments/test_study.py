@@ -195,6 +195,8 @@ def test_the_general_form_is_tuned_by_the_rule_and_the_papers_by_its_beta(finish
     kept = [trial for trial in piece["trials"] if trial["old"] >= piece["level"]]
     chosen = next(trial for trial in piece["trials"] if trial["weights"] == asdict(tuned(study, "general")))
     assert chosen["new"] == max(trial["new"] for trial in kept) if kept else True
+    retrained = main_table.retrained(study)["val"]["old"]
+    assert piece["level"] == pytest.approx(float(np.where((r := decoded(retrained)) <= 10, 1 / r, 0).mean()))
     assert tuned(study, "paper") == chosen_by(study, "paper", 5.0)
 
 
