@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import SAFE, Hyperparameters
+from incdsi.index.rehearsal import scale_of, scaled
 from incdsi.progress import Progress
+from incdsi.records import Record
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
@@ -22,7 +24,7 @@ from incdsi_lab.experiments import product
 from incdsi_lab.experiments.incremental import Incremental
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tuned import tuned
-from incdsi_lab.streams import Solver
+from incdsi_lab.streams import NAMELESS, Solver
 
 GENERAL, GENERAL_SAFE, PAPER, PAPER_SLOW = "general", "general (safe)", "paper", "paper (L-BFGS)"
 RETRAINING = "retraining"
@@ -69,10 +71,16 @@ def incremental(
 
 
 def weights(study: Study, name: str) -> Hyperparameters:
-    """What a method has: safe weights, or tuned ones, by the paper's beta or by the rule."""
+    """What a method has: safe weights in the unit of the trained vectors, or tuned ones."""
     if name == GENERAL_SAFE:
-        return SAFE
+        return _in_the_unit_of(study.initial_vectors(), study.initial.embeddings)
     return tuned(study, FORM_OF[name])
+
+
+def _in_the_unit_of(vectors: Floats, texts: Floats) -> Hyperparameters:
+    """The safe weights as the product gives them to newcomers among vectors that were trained."""
+    pairs = zip(vectors, texts, strict=True)
+    return scaled(SAFE, scale_of(Record(document=NAMELESS, vector=vector, anchor=text) for vector, text in pairs))
 
 
 def base_encoder(study: Study) -> TorchEncoder:
