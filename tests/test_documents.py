@@ -187,6 +187,12 @@ def test_moments_sort_as_the_text_they_are_kept_as(one, other, microseconds):
     assert (plain(one) < plain(other), plain(one) == plain(other)) == (one < other, one == other)
 
 
+def test_a_taught_query_shows_that_it_was_taught():
+    assert repr([Taught("a"), "b"]) == "[Taught('a'), 'b']"
+    assert f"{Taught('a')}" == "a"
+    assert pickle.loads(pickle.dumps(Taught("a"))) == Taught("a")
+
+
 def test_a_repr_is_one_short_line_whatever_the_document():
     document = Document(id="boots", title="Boots", text="word\n" * 20_000, metadata={"tags": ["red"]})
     shown = repr(document)

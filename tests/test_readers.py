@@ -497,6 +497,16 @@ def test_any_bytes_end_in_documents_or_in_a_sentence(write: Write, content: byte
         assert list(read_documents(write(name, content)))
 
 
+def test_queries_are_spelled_as_they_are_taught(write: Write) -> None:
+    expected = [Query(text="one", document_id="a"), Query(text="two", document_id="7")]
+    assert (
+        list(read_queries(write("q.jsonl", lines({"query": "one", "id": "a"}, {"query": "two", "id": 7})))) == expected
+    )
+    assert list(read_queries(write("q.tsv", "query\tid\none\ta\ntwo\t7\n"))) == expected
+    mixed = {"id": "the query's own", "query": "one", "document_id": "a"}
+    assert list(read_queries(write("q.jsonl", lines(mixed)))) == expected[:1]
+
+
 def test_queries_from_jsonl_and_csv(write: Write) -> None:
     expected = [Query(text="one", document_id="a"), Query(text="two", document_id="7")]
     records = [
@@ -512,7 +522,9 @@ def test_queries_from_jsonl_and_csv(write: Write) -> None:
     ("record", "sentence"),
     [
         ({"text": "x"}, "field 'document_id' is missing or empty, found only 'text'"),
-        ({"doc_id": "a"}, "field 'text' is missing, found only 'doc_id'"),
+        ({"doc_id": "a"}, "field 'query' is missing, found only 'doc_id'"),
+        ({"query": "x"}, "field 'id' is missing or empty, found only 'query'"),
+        ({"text": "x", "id": "a"}, "field 'document_id' is missing or empty, found only 'text', 'id'"),
         ({"doc_id": "a", "text": " "}, "expected a text of at least one character"),
         ({"doc_id": "a", "text": 3}, "expected text to be a string, found int"),
         ("x", "expected a JSON object on each line, found a str"),

@@ -108,6 +108,9 @@ class Taught(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"Taught({super().__repr__()})"
+
 
 def queries_to_json(queries: Sequence[str]) -> dict[str, Any]:
     """Queries as plain values that still say which were taught; the inverse of `queries_from_json`."""

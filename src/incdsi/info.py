@@ -46,7 +46,7 @@ class Trial:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Tuning:
     """What was chosen by `queries` held-out queries, and how well they were found before and after.
 
@@ -62,6 +62,10 @@ class Tuning:
     before: Mapping[str, Quality]
     after: Mapping[str, Quality]
     trials: tuple[Trial, ...]
+
+    def __repr__(self) -> str:
+        gains = (f"{mode} H@1 {old.hits_at_1} -> {self.after[mode].hits_at_1}" for mode, old in self.before.items())
+        return f"Tuning({', '.join([f'{self.queries:,} questions at version {self.version:,}', *gains])})"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "trials": [asdict(trial) for trial in self.trials]}
@@ -80,7 +84,7 @@ class Tuning:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Info:
     """Counts and settings; `quality` on the held-out queries, by way of searching.
 
@@ -104,6 +108,11 @@ class Info:
     last_tuning: Tuning | None
     version: int
     quality: Mapping[str, Quality]
+
+    def __repr__(self) -> str:
+        counts = f"{self.documents:,} documents, {self.queries:,} queries ({self.held_out_queries:,} held out)"
+        quality = (f"{mode} H@1 {found.hits_at_1}" for mode, found in self.quality.items())
+        return f"Info({', '.join([counts, f'version {self.version:,}', *quality])})"
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:

@@ -54,7 +54,7 @@ def test_keys_and_limits_come_back_as_errors(serve: Serve, monkeypatch: pytest.M
     monkeypatch.setenv("INCDSI_KEY", KEY)
     with Index.open(url) as index:
         assert index.add(docs(1)[0]).document_id == "d0"
-    assert KEY not in repr(index)
+    assert repr(index) == f"RemoteIndex({url!r})"
 
 
 class Page(BaseHTTPRequestHandler):

@@ -67,7 +67,7 @@ TextFields = Annotated[
 NoTypes = Annotated[bool, typer.Option("--no-types", help="Every cell of CSV and TSV is text.")]
 QueryFile = Annotated[
     str | None,
-    typer.Option("--queries", metavar="FILE", help="What people asked: text and document_id on each line."),
+    typer.Option("--queries", metavar="FILE", help="What people asked: query and id on each line."),
 ]
 EncoderName = Annotated[
     str | None,

@@ -84,6 +84,9 @@ class Remote:
         self._patience = patience
         self._http = getattr(http(), self._kind)(**options(url, key, timeout))
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:

@@ -85,11 +85,12 @@ def document_from(row: Mapping[str, Any], layout: Layout = PLAIN) -> tuple[Docum
 
 
 def query_from(row: Mapping[str, Any]) -> Query:
-    """A query with the id of its document, `document_id` or `doc_id`."""
-    document_id = _identity(row, ("document_id", "doc_id"), "document_id")
-    if row.get("text") is None:
-        raise ValueError(f"field 'text' is missing, found {_names(row)}")
-    return Query(text=_text(row, "text"), document_id=document_id)
+    """`query` with the `id` of its document; or `text` with `document_id` or `doc_id`, and an `id` of its own."""
+    name = "query" if row.get("query") is not None else "text"
+    if row.get(name) is None:
+        raise ValueError(f"field 'query' is missing, found {_names(row)}")
+    ids = ("document_id", "doc_id", *(["id"] if name == "query" else []))
+    return Query(text=_text(row, name), document_id=_identity(row, ids, "id" if name == "query" else "document_id"))
 
 
 def require_text(value: str, name: str) -> str:

@@ -13,7 +13,7 @@ from incdsi.readers.rows import OnError, read_rows, report
 
 
 def read_queries(source: str | Path, *, split: str | None = None, on_error: OnError | None = None) -> Iterator[Query]:
-    """Queries of a JSONL or CSV file (`text` and `document_id` or `doc_id`), of a BEIR folder, of a
+    """Queries of a JSONL or CSV file (`query` and `id`, or `text` and `document_id`), of a BEIR folder, of a
     collection of ir_datasets (`irds:beir/scifact/test`), or of "-".
 
     `split` keeps only those whose field `split` says so; other fields are passed over, a query's own id
