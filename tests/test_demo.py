@@ -62,7 +62,7 @@ def test_a_packages_documentation_is_read_without_importing_it():
 def test_a_folder_of_the_users_own_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     demo = Demo(Console(file=io.StringIO()), tmp_path, 60, WordEncoder())
-    with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty one"):
+    with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty folder"):
         demo.run()
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

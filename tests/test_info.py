@@ -40,9 +40,9 @@ def info() -> Info:
 
 
 def test_each_shows_itself_in_one_short_line() -> None:
-    assert repr(info()) == "Info(3 documents, 1,200 queries (40 held out), version 45, fused H@1 64.0)"
+    assert repr(info()) == "Info(3 documents, 1,200 queries, version 45, fused H@1 64.0)"
     assert repr(TUNING) == "Tuning(400 questions at version 42, learned H@1 60.1 -> 60.1, fused H@1 60.1 -> 64.0)"
-    assert repr(replace(info(), quality={})) == "Info(3 documents, 1,200 queries (40 held out), version 45)"
+    assert repr(replace(info(), quality={})) == "Info(3 documents, 1,200 queries, version 45)"
 
 
 def test_each_comes_back_from_json() -> None:

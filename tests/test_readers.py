@@ -447,7 +447,7 @@ def test_a_folder_without_texts_a_missing_path_and_another_ending_are_refused(wr
         list(read_documents(tmp_path / "empty"))
     with pytest.raises(InvalidFile, match="no such file or folder"):
         list(read_documents(tmp_path / "nothing.jsonl"))
-    with pytest.raises(InvalidFile, match=r"unknown file type; use \.jsonl, \.csv, \.tsv or \.parquet"):
+    with pytest.raises(InvalidFile, match=r"unknown file type; use \.jsonl, \.csv, \.tsv, \.parquet"):
         list(read_documents(write("d.xlsx", b"PK")))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, NoReturn, Self, TypeVar
@@ -215,6 +215,13 @@ def as_document(given: DocumentLike) -> Document:
     if isinstance(metadata, Mapping) and (twice := rest.keys() & metadata.keys()):
         raise InvalidDocument(f"{name}: {min(twice)!r} is given both inside metadata and beside it; keep one")
     return Document(**{"text": "", **own}, metadata={**metadata, **rest} if isinstance(metadata, Mapping) else metadata)
+
+
+def as_documents(given: Iterable[DocumentLike]) -> list[Document]:
+    """The documents of a list; a single one is refused, which would be taken apart."""
+    if isinstance(given, Document | Mapping | str):
+        raise InvalidDocument(f"expected a list of documents, found a single {type(given).__name__}; put it in a list")
+    return [as_document(one) for one in given]
 
 
 def _short(text: str) -> str:

@@ -97,7 +97,8 @@ def appearing_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 def require_vacant(path: Path, *, besides: Collection[str] = ()) -> None:
     """Raises InvalidInput unless `path` is missing or a folder that holds nothing `besides` these names."""
     if path.is_symlink() or (path.exists() and not (path.is_dir() and _names(path) <= {*besides})):
-        raise InvalidInput(f"{path} is not an empty folder; choose a new or an empty one")
+        found = "a file" if path.is_file() else "not an empty folder"
+        raise InvalidInput(f"{path} is {found}; choose a new or an empty folder")
 
 
 def remove_unfinished(parent: Path, name: str | None = None) -> None:

@@ -110,7 +110,8 @@ class Info:
     quality: Mapping[str, Quality]
 
     def __repr__(self) -> str:
-        counts = f"{self.documents:,} documents, {self.queries:,} queries ({self.held_out_queries:,} held out)"
+        documents = f"{self.documents:,} document{'' if self.documents == 1 else 's'}"
+        counts = f"{documents}, {self.queries:,} quer{'y' if self.queries == 1 else 'ies'}"
         quality = (f"{mode} H@1 {found.hits_at_1}" for mode, found in self.quality.items())
         return f"Info({', '.join([counts, f'version {self.version:,}', *quality])})"
 

@@ -80,7 +80,7 @@ BAD = [
     ),
     ("twice.jsonl", [DOCUMENTS[0], DOCUMENTS[0]], "twice.jsonl:2: duplicate id 'boots'"),
     ("broken.jsonl", [DOCUMENTS[0], "{\n"], "broken.jsonl:2: not valid JSON"),
-    ("docs.xml", ["<a/>"], "docs.xml: unknown file type; use .jsonl, .csv, .tsv or .parquet"),
+    ("docs.xml", ["<a/>"], "docs.xml: unknown file type; use .jsonl, .csv, .tsv, .parquet"),
     ("wrong.csv", ["id,text\n", "a,b,c\n"], "wrong.csv:2: expected 2 columns (id, text), found 3"),
 ]
 

@@ -70,7 +70,7 @@ def test_create_refuses_a_folder_with_something_in_it(index: Index, place: Place
         Index.create(place("shop"), TOY)
     (place("other")).mkdir()
     (place("other") / "file").write_text("mine")
-    with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty one"):
+    with pytest.raises(InvalidInput, match="is not an empty folder; choose a new or an empty folder"):
         Index.create(place("other"), TOY)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from incdsi.cli.options import is_address
 from incdsi.cli.progress import waiting
 from incdsi.engine.addresses import milvus_address
-from incdsi.errors import InvalidInput
+from incdsi.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from incdsi.engine.settings import Settings
@@ -82,7 +82,10 @@ def _require_answer(url: str) -> None:
     from incdsi.client import RemoteIndex
 
     with RemoteIndex(url, patience=0) as index:
-        _ = index.version
+        try:
+            _ = index.version
+        except NotFound:
+            raise InvalidInput(f"no incdsi server at {url}; an address looks like http://127.0.0.1:7799") from None
 
 
 def _opened_or_created(

@@ -12,7 +12,7 @@ from incdsi.client import calls
 from incdsi.client.calls import Call
 from incdsi.client.connecting import Patience, Remote, http, unreachable
 from incdsi.client.refusals import refusal
-from incdsi.documents import Addition, Document, DocumentLike, as_document
+from incdsi.documents import Addition, Document, DocumentLike, as_documents
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
 from incdsi.filters import Where
 from incdsi.progress import Progress
@@ -108,7 +108,7 @@ class AsyncRemoteIndex(Remote):
         whole: bool = False,
     ) -> list[Addition]:
         """Add documents in order, in several requests, as `RemoteIndex.add_many` does."""
-        batch, additions = [*map(as_document, documents)], list[Addition]()
+        batch, additions = as_documents(documents), list[Addition]()
         for call in calls.add_many(batch, queries, if_version, whole):
             additions += await self._send(call)
             if progress is not None:
@@ -125,7 +125,7 @@ class AsyncRemoteIndex(Remote):
         whole: bool = False,
     ) -> list[Addition]:
         """Update or add documents in order, in several requests, each of which is made whole or not at all."""
-        batch, additions = [*map(as_document, documents)], list[Addition]()
+        batch, additions = as_documents(documents), list[Addition]()
         for call in calls.upsert_many(batch, queries, if_version, whole):
             additions += await self._send(call)
             if progress is not None:

@@ -56,7 +56,8 @@ def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
 
 def unreachable(error: httpx2.TransportError, url: str) -> ServerUnavailable:
     """Whatever went wrong on the way."""
-    return ServerUnavailable(f"no incdsi server answers at {url} ({error}); is it running?")
+    advice = "is it http:// instead?" if "SSL" in str(error) else "is it running?"
+    return ServerUnavailable(f"no incdsi server answers at {url} ({error}); {advice}")
 
 
 class Patience:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self, overload
 
 from incdsi.client import RemoteIndex
-from incdsi.documents import Addition, DocumentLike, as_document
+from incdsi.documents import Addition, DocumentLike, as_document, as_documents
 from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method
 from incdsi.errors import IndexNotFound, InvalidInput
@@ -80,7 +80,7 @@ class Index(Upkeep):
         "none" solves for the documents one after another, "frozen" trains their vectors together, "finetune"
         adapts the encoder (which must be a torch one) and then solves under it.
         """
-        batch, asked = [*map(as_document, documents)], dict(queries or {})
+        batch, asked = as_documents(documents), dict(queries or {})
         require_new(batch, asked, ())
         asked = {id: distinct(texts) for id, texts in asked.items()}
         model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
@@ -192,7 +192,7 @@ class Index(Upkeep):
         held in memory until then. When enough queries are held out by then, the index tunes itself: `progress` goes
         on with another total, and `last_tuning` says what it chose.
         """
-        batch, asked = [*map(as_document, documents)], dict(queries or {})
+        batch, asked = as_documents(documents), dict(queries or {})
         with self.engine.changing(if_version):
             require_new(batch, asked, (document.id for document in batch if document.id in self.engine))
             additions = self._writer.add(batch, asked, whole=whole, progress=progress)
@@ -226,7 +226,7 @@ class Index(Upkeep):
 
         With `whole` all are committed at once or none is.
         """
-        batch, asked = [*map(as_document, documents)], dict(queries or {})
+        batch, asked = as_documents(documents), dict(queries or {})
         with self.engine.changing(if_version):
             require_new(batch, asked, ())
             additions = self._writer.upsert(batch, asked, whole=whole, progress=progress)

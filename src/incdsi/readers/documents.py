@@ -42,7 +42,8 @@ def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnEr
             first[found[0].id] = place
             yield found
     if count == 0:
-        raise InvalidFile("no documents found", path=source)
+        inside = ": there are no .txt or .md files in this folder" if Path(source).is_dir() else ""
+        raise InvalidFile(f"no documents found{inside}", path=source)
 
 
 def _placed(source: str | Path, layout: Layout, on_error: OnError | None) -> Iterator[Placed]:

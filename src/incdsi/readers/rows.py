@@ -53,7 +53,7 @@ def read_rows(source: str | Path, format: Format | None = None, *, copy: Path | 
             yield from _table_rows(_csv_records(stream, source), source)
         elif kind == "tsv":
             yield from _table_rows(_tsv_records(stream, source), source)
-        elif _ending(Path(source)) == ".json" and (array := _json_array(stream, source)) is not None:
+        elif (array := _json_array(stream, source)) is not None:
             yield from array
         else:
             yield from _json_rows(stream, source)
@@ -66,7 +66,9 @@ def format_of(source: str | Path) -> Format:
     found = ENDINGS.get(_ending(Path(source)))
     if found is None:
         raise InvalidFile(
-            "unknown file type; use .jsonl, .csv, .tsv or .parquet, or name the format with --format", path=source
+            "unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt or .md (convert others first), "
+            "or name the format with --format",
+            path=source,
         )
     return found
 
@@ -147,7 +149,7 @@ def _lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _json_array(stream: IO[bytes], source: str | Path) -> list[Row] | None:
-    """The objects of a .json file that is one array, numbered from 1; None, with nothing read, when it is lines."""
+    """The objects of what is one array, numbered from 1; None, with nothing read, when it is lines."""
     peek = getattr(stream, "peek", None)
     begin = peek(1024).removeprefix(b"\xef\xbb\xbf").lstrip() if peek is not None else b""
     if not begin.startswith(b"["):
@@ -171,13 +173,14 @@ def _row(value: Any, source: str | Path, number: int) -> dict[str, Any] | Invali
 
 
 def _json_rows(stream: IO[bytes], source: str | Path) -> Iterator[Row]:
+    advice = "; standard input is read as JSONL, name another format with --format" if str(source) == "-" else ""
     for number, line in _lines(stream):
         if line is not None and not line.strip():
             continue
         try:
             yield number, _json_object(line)
         except ValueError as error:
-            yield number, InvalidFile(str(error), path=source, line=number)
+            yield number, InvalidFile(f"{error}{advice}", path=source, line=number)
 
 
 def _json_object(line: bytes | None) -> dict[str, Any]:

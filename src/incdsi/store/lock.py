@@ -26,7 +26,8 @@ class WriterLock:
             holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
             self.drop()
             raise IndexLocked(
-                f"process {holder} is writing to {folder}; wait for it, stop it, or open the index for reading"
+                f"process {holder} is writing to {folder}; wait for it, stop it, or open the index for reading; "
+                f"if it is `incdsi serve`, use its address instead of the folder"
             ) from None
         # A full or failing disk may refuse even this; the lock itself needs no bytes.
         with contextlib.suppress(OSError):

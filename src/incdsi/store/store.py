@@ -22,7 +22,7 @@ from incdsi.store import answers, checks, forks, reading, upkeep
 from incdsi.store.base import Array, Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import HELD_OUT
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt, open_writer, whole_or_nothing
-from incdsi.store.files import STORE
+from incdsi.store.files import STORE, why_no_index
 from incdsi.store.filter_sql import compile_filter
 from incdsi.store.lock import WriterLock
 from incdsi.store.reading import Changes
@@ -78,7 +78,7 @@ class Store:
         """Opens a store; raises IndexNotFound, IndexLocked, UnsupportedFormat or CorruptStore."""
         folder = Path(path)
         if not (folder / STORE).is_file():
-            raise IndexNotFound(f"no index in {folder}: it has no {STORE}; create one or check the path")
+            raise IndexNotFound(why_no_index(folder))
         return cls(folder, writer=writer)
 
     @classmethod

@@ -132,7 +132,7 @@ class Transaction:
     def _known(self, id: str) -> int:
         row = find_row(self._connection, id)
         if row is None:
-            raise UnknownDocument(f"no document {id!r} in the store; add it first")
+            raise UnknownDocument(f"no document {id!r} in the index; check the id")
         return row
 
     def _require_one_dimension(self) -> None:
