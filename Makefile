@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -71,7 +71,7 @@ test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started f
 milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
 	$(BIN)/python -m tests.milvus_server
 
-bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
@@ -87,6 +87,9 @@ bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chro
 
 bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
 	$(BIN)/python -m benchmarks.server
+
+bench-clicks: $(READY)  ## what learning from clicks is worth when some are wrong
+	$(BIN)/python -m benchmarks.clicks
 
 bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
 	$(BIN)/python -m benchmarks.words

@@ -199,24 +199,22 @@ def _show(name: str, what: str, found: Result) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="*", default=SETS, help="folders of collections")
-    parser.add_argument("--words-only", action="store_true", help="no index: nothing is embedded, nothing is written")
+    parser.add_argument("--fused", nargs="*", default=SETS, help="sets to make an index of, which takes embeddings")
     arguments = parser.parse_args()
     results: Result = {}
-    for name in arguments.sets:
+    for name in SETS:
         collection = read_jsonl(data_home() / name, name)
         results[name] = {"cost": cost(collection), "texts alone": by_words(collection)}
         print(f"{name}: CPU seconds to add {results[name]['cost']}")
         for split in SPLITS:
             _show(name, f"texts {split}", results[name]["texts alone"][split])
-        if not arguments.words_only:
+        if name in arguments.fused:
             with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
                 results[name]["index"] = fused(real_data(name), Path(folder) / "index")
             for split in SPLITS:
                 for mode, found in results[name]["index"][split].items():
                     _show(name, f"{mode} {split}", found)
-    if not arguments.words_only:
-        print(write("words", {"sets": results}))
+    print(write("words", {"sets": results}))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ LAYERS = [
     {"server", "demo", "adapter"},
     {"index"},
     {"search", "training", "client"},
-    {"engine"},
+    {"engine", "gaps"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
-    {"filters", "info", "records"},
+    {"clicks", "filters", "info", "records"},
     {"confidence", "documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
     {"errors"},
 ]

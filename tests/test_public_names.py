@@ -10,11 +10,13 @@ def test_the_package_exports_exactly_these_names():
     assert sorted(incdsi.__all__) == [
         "Addition",
         "AsyncIndex",
+        "Click",
         "Document",
         "Hit",
         "Hyperparameters",
         "IncDSIError",
         "Index",
+        "Learned",
         "Margins",
         "Query",
         "SearchIndex",

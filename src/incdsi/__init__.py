@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 # 25 ms and take the cores from the encoder. See docs/decisions/0006.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
+from incdsi.clicks import Click, Learned
 from incdsi.documents import Addition, Document, Hit, Query, Taught
 from incdsi.errors import IncDSIError
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Addition",
     "AsyncIndex",
+    "Click",
     "Document",
     "Hit",
     "Hyperparameters",
     "IncDSIError",
     "Index",
+    "Learned",
     "Margins",
     "Query",
     "SearchIndex",

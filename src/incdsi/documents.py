@@ -284,6 +284,11 @@ def check_number(value: object, name: str) -> None:
         raise InvalidDocument(f"{name}: expected a finite number, found {value}; use null or text")
 
 
+def fold(text: str) -> str:
+    """The text of a query with whitespace and case folded, for comparison."""
+    return " ".join(text.split()).casefold()
+
+
 def utf8(text: str, name: str) -> bytes:
     """The bytes of a text; refuses lone surrogates, which no file could give back."""
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Click, Learned
 from incdsi.documents import Addition, Document, DocumentLike, Hit
 from incdsi.filters import Where
 from incdsi.info import Info
@@ -121,6 +122,20 @@ class SearchIndex(Protocol):
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
         """Make this query find that document from now on; no other document's vector changes."""
+
+    def learn(
+        self,
+        clicks: Iterable[Click],
+        *,
+        least: int = LEAST_CLICKS,
+        share: float = LEAST_SHARE,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Learn what people clicked: queries with at least `least` clicks on a document, `share` of all their clicks.
+
+        The same clicks again change nothing; with `dry_run` none do.
+        """
 
     def delete(
         self,

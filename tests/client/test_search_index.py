@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from incdsi import AsyncIndex, SearchIndex
+from incdsi.clicks import Click, Outcome
 from incdsi.client import AsyncRemoteIndex, RemoteIndex
 from incdsi.client.connecting import FOLDER_ONLY
 from incdsi.documents import Document, Taught
@@ -204,6 +205,27 @@ def test_changing_teaching_and_deleting(index: SearchIndex) -> None:
     assert index.delete("d4") == 1
     assert index.delete(where={"even": True}) == 1  # d2: the others lost their metadata
     assert len(index) == 5
+
+
+def test_learning_from_clicks(index: SearchIndex) -> None:
+    index.add_many(docs(4))
+    clicks = [Click("Dry feet", "d1", 2), Click("dry feet", "d2"), Click("a lamp", "gone", 5), Click("snow", "d3")]
+    plan = index.learn(clicks, dry_run=True)
+    assert index.queries("d1") == []
+    learned = index.learn(clicks)
+    assert {(one.query, one.document_id): one.outcome for one in learned.lessons} == {
+        ("Dry feet", "d1"): Outcome.LEARNED,
+        ("Dry feet", "d2"): Outcome.TOO_FEW,
+        ("a lamp", "gone"): Outcome.UNKNOWN_DOCUMENT,
+        ("snow", "d3"): Outcome.TOO_FEW,
+    }
+    assert plan.lessons == learned.lessons
+    assert index.queries("d1") == ["Dry feet"]
+    again = index.learn(clicks)
+    assert (again.changed, again.version) == (False, learned.version)
+    assert index.learn([]).lessons == ()
+    with pytest.raises(InvalidInput, match="share of clicks"):
+        index.learn(clicks, share=2)
 
 
 def test_deleting_several_at_once(index: SearchIndex) -> None:

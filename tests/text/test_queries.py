@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incdsi.documents import fold
 from incdsi.errors import InvalidInput
-from incdsi.text.queries import distinct, drop_shared, fold, represent
+from incdsi.text.queries import distinct, drop_shared, represent
 
 QUERIES = st.dictionaries(st.sampled_from("abcd"), st.lists(st.sampled_from(["x", "X ", " y", "y", "", "z  w", "Z w"])))
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from incdsi.cli.app import app, main
+from incdsi.cli.clicks import gaps, learn
 from incdsi.cli.encoders import model
 from incdsi.cli.keeping import backup, compact, restore, verify
 from incdsi.cli.learning import train, tune
@@ -28,8 +29,10 @@ __all__ = [
     "compact",
     "delete",
     "export",
+    "gaps",
     "get",
     "info",
+    "learn",
     "main",
     "migrate",
     "model",

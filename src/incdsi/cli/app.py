@@ -18,7 +18,22 @@ from incdsi.cli.output import printable
 from incdsi.errors import IncDSIError
 
 REFUSED, PROBLEMS, STOPPED = 1, 3, 130
-FIRST = ("add", "search", "teach", "get", "update", "upsert", "delete", "resolve", "sync", "info", "tune", "train")
+FIRST = (
+    "add",
+    "search",
+    "teach",
+    "learn",
+    "gaps",
+    "get",
+    "update",
+    "upsert",
+    "delete",
+    "resolve",
+    "sync",
+    "info",
+    "tune",
+    "train",
+)
 WrongUsage: Any = typer.BadParameter.__mro__[1]  # click's, or the one inside typer
 
 

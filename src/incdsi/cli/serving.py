@@ -42,6 +42,14 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1.", show_default=False)] = None,
     port: Annotated[int | None, typer.Option(help="Port; 7799, 0 for a free one.", show_default=False)] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve a small index of Python's own documentation.")] = False,
+    log_queries: Annotated[
+        Path | None,
+        typer.Option("--log-queries", metavar="FILE", help="Keep what people search for.", show_default=False),
+    ] = None,
+    log_clicks: Annotated[
+        Path | None,
+        typer.Option("--log-clicks", metavar="FILE", help="Keep what people click.", show_default=False),
+    ] = None,
     encoder: EncoderName = None,
     language: Language = None,
     as_json: AsJson = False,
@@ -56,10 +64,12 @@ def serve(
     Examples:
       incdsi serve --index shop
       incdsi serve --demo
+      incdsi serve --index shop --log-queries queries.jsonl --log-clicks clicks.jsonl
       INCDSI_KEY=... incdsi serve --index shop --host 0.0.0.0 --port 80
     """
     settings_of, serve_index = _server()
     given: dict[str, Any] = {"index": index, "host": host, "port": port}
+    given |= {"log_queries": log_queries, "log_clicks": log_clicks}
     flags = {name: value for name, value in given.items() if value is not None}
     with ExitStack() as stack:
         if demo:

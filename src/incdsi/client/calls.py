@@ -7,8 +7,9 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
+from incdsi.clicks import Click, Learned, Threshold, summed
 from incdsi.documents import (
     LONGEST_ID,
     Addition,
@@ -23,6 +24,7 @@ from incdsi.documents import (
 )
 from incdsi.errors import DuplicateDocument, InvalidInput, ServerError, UnknownDocument
 from incdsi.filters import Where
+from incdsi.gaps import Gaps
 from incdsi.info import Info
 from incdsi.progress import Progress
 
@@ -30,6 +32,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PORTION = 256  # documents sent together
 DOCUMENTS = "/v1/documents"
+PAIRS = 1000  # of a query and a document that was clicked, sent together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +157,39 @@ def upsert_many(
 
 def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Addition]:
     return _write("POST", "/v1/teach", {"query": query, "id": _possible(id)}, if_version, Addition.from_json)
+
+
+def learn(clicks: Iterable[Click], threshold: Threshold, dry_run: bool) -> Iterator[Call[Learned]]:
+    """Requests of at most some PAIRS of query and document; those of a query stay together, for its share of clicks."""
+    by_query: dict[str, list[Click]] = {}
+    for click in summed(clicks):
+        by_query.setdefault(click.query, []).append(click)
+    portion: list[Click] = []
+    for some in by_query.values():
+        if portion and len(portion) + len(some) > PAIRS:
+            yield _learn(portion, threshold, dry_run)
+            portion = []
+        portion += some
+    if portion:
+        yield _learn(portion, threshold, dry_run)
+
+
+def learn_from_log(threshold: Threshold, dry_run: bool) -> Call[Learned]:
+    """The server's own log of clicks."""
+    return _learn(None, threshold, dry_run)
+
+
+def gaps(least: float, k: int) -> Call[Gaps]:
+    return Call(method="GET", path=f"/v1/gaps?{urlencode({'least': least, 'k': k})}", read=Gaps.from_json)
+
+
+def _learn(clicks: Sequence[Click] | None, threshold: Threshold, dry_run: bool) -> Call[Learned]:
+    body: dict[str, object] = {"least": threshold.clicks, "share": threshold.share, "dry_run": dry_run}
+    if clicks is not None:
+        body["clicks"] = [
+            {"query": _readable(click.query), "id": click.document_id, "count": click.count} for click in clicks
+        ]
+    return _write("POST", "/v1/learn", body, None, Learned.from_json)
 
 
 def delete(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
+from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Click, Learned, Threshold
 from incdsi.client import calls
 from incdsi.client.calls import Call
 from incdsi.client.connecting import Patience, Remote, http, unreachable
@@ -15,6 +16,7 @@ from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, DocumentLike, as_documents
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
 from incdsi.filters import Where
+from incdsi.gaps import CANDIDATES, LEAST_CONFIDENCE, Gaps
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 
@@ -134,6 +136,36 @@ class RemoteIndex(Remote):
             if progress is not None:
                 progress(len(additions), len(batch))
         return additions
+
+    def learn(
+        self,
+        clicks: Iterable[Click],
+        *,
+        least: int = LEAST_CLICKS,
+        share: float = LEAST_SHARE,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Learn what people clicked, in several requests."""
+        calls_made = list(calls.learn(clicks, Threshold(least, share), dry_run))
+        found = []
+        for call in calls_made:
+            found.append(self._send(call))
+            if progress is not None:
+                progress(len(found), len(calls_made))
+        version = found[-1].version if found else self.version
+        lessons = tuple(lesson for one in found for lesson in one.lessons)
+        return Learned(lessons=lessons, dry_run=dry_run, version=version)
+
+    def learn_from_log(
+        self, *, least: int = LEAST_CLICKS, share: float = LEAST_SHARE, dry_run: bool = False
+    ) -> Learned:
+        """The same with the clicks that the server keeps; NotFound if it keeps none."""
+        return self._send(calls.learn_from_log(Threshold(least, share), dry_run))
+
+    def gaps(self, *, least: float = LEAST_CONFIDENCE, k: int = CANDIDATES) -> Gaps:
+        """What people ask and the server answers badly, by the queries it keeps; NotFound if it keeps none."""
+        return self._send(calls.gaps(least, k))
 
     # Inside
 

@@ -96,6 +96,7 @@ class AsyncIndex:
     upsert_many = _changing(Index.upsert_many)
     teach = _changing(Index.teach)
     attach = _changing(Index.attach)
+    learn = _changing(Index.learn)
     delete = _changing(Index.delete)
     resolve = _changing(Index.resolve)
     tune = _changing(Index.tune)

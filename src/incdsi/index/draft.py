@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import LONGEST_ID, Document, Taught, utf8
+from incdsi.documents import LONGEST_ID, Document, Taught, fold, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
@@ -17,7 +17,7 @@ from incdsi.records import Record, StoredQuery, words_of
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.one_pass import embed
-from incdsi.text.queries import distinct, fold
+from incdsi.text.queries import distinct
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
 ONE_IN = 3  # documents that hold one out

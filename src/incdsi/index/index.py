@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, overload
 
+from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Click, Learned, Threshold
 from incdsi.client import RemoteIndex
 from incdsi.documents import Addition, DocumentLike, as_document, as_documents
 from incdsi.engine.protocol import Engine
@@ -14,6 +15,7 @@ from incdsi.errors import IndexNotFound, InvalidInput
 from incdsi.filters import Where
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import require_new, require_query, require_sound, taught_among
+from incdsi.index.lessons import lessons_of, queries_to_attach
 from incdsi.index.making import create, is_address, open_engine, open_remote, require_language_of
 from incdsi.index.rehearsal import rehearse
 from incdsi.index.stage_one import Training, stage_one, taken_over
@@ -258,6 +260,30 @@ class Index(Upkeep):
             additions = self._writer.attach(asked, progress)
             self._tuner.tune_if_due(progress)
         return additions
+
+    def learn(
+        self,
+        clicks: Iterable[Click],
+        *,
+        least: int = LEAST_CLICKS,
+        share: float = LEAST_SHARE,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Learned:
+        """Attach what people clicked to the documents they clicked; what became of every query and document.
+
+        A query is learned for a document with at least `least` clicks that are `share` of the query's. What the
+        document knows already, or a person taught for another, is not; so the same clicks again change nothing.
+        """
+        given, threshold = list(clicks), Threshold(least, share)
+        if dry_run:
+            lessons = lessons_of(self.engine, given, threshold)
+            return Learned(lessons=tuple(lessons), dry_run=True, version=self.version)
+        with self.engine.changing(None):
+            lessons = lessons_of(self.engine, given, threshold)
+            if asked := queries_to_attach(lessons):
+                self.attach(asked, progress=progress)
+        return Learned(lessons=tuple(lessons), dry_run=False, version=self.version)
 
     def delete(
         self,

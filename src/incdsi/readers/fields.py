@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from incdsi.clicks import Click
 from incdsi.documents import Document, MetadataValue, Query, Taught
 from incdsi.readers.rows import Format
 
@@ -91,6 +92,25 @@ def query_from(row: Mapping[str, Any]) -> Query:
         raise ValueError(f"field 'query' is missing, found {_names(row)}")
     ids = ("document_id", "doc_id", *(["id"] if name == "query" else []))
     return Query(text=_text(row, name), document_id=_identity(row, ids, "id" if name == "query" else "document_id"))
+
+
+def click_from(row: Mapping[str, Any]) -> Click:
+    """A query, the id of the document that was clicked, and how often if `count` says so."""
+    document_id = _identity(row, ("document_id", "doc_id", "id"), "id")
+    count = row.get("count")
+    if isinstance(count, str) and count.strip().isdecimal():  # a CSV cell
+        count = int(count)
+    if row.get("query") is None:  # a text may be a document's
+        raise ValueError(f"field 'query' is missing, found {_names(row)}")
+    return Click(question_from(row), document_id, 1 if count is None or count == "" else count)
+
+
+def question_from(row: Mapping[str, Any]) -> str:
+    """What was asked: `query` or `text`."""
+    name = "query" if row.get("query") is not None else "text"
+    if not _text(row, name).strip():
+        raise ValueError(f"field 'query' is missing or empty, found {_names(row)}")
+    return _text(row, name)
 
 
 def require_text(value: str, name: str) -> str:

@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from incdsi import __version__
 from incdsi.errors import IncDSIError, InvalidInput
 from incdsi.index import Index
-from incdsi.server import about, documents, listing, openapi, pages, searching
+from incdsi.server import about, documents, lessons, listing, openapi, pages, searching
 from incdsi.server.guard import Guard
 from incdsi.server.problems import Refused, as_problem, no_such_path
 from incdsi.server.service import Service
@@ -35,7 +35,7 @@ def create_app(index: Index, settings: ServerSettings, connections: Callable[[],
         redirect_slashes=False,
     )
     app.state.service = service = Service(index, settings)
-    for router in (about.router, searching.router, listing.router, documents.router, pages.router):
+    for router in (about.router, searching.router, lessons.router, listing.router, documents.router, pages.router):
         app.include_router(router)
     for kind in (IncDSIError, Refused, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem)

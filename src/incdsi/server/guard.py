@@ -34,7 +34,7 @@ SAFE_HEADERS = {
 }
 OPEN = ("/healthz", "/readyz", "/openapi.json", "/", "/docs", "/favicon.ico")
 OPEN_FOLDER = "/page/"
-READING = ("/v1/search", "/v1/documents/list", "/v1/documents/count")  # POST, but nothing changes
+READING = ("/v1/search", "/v1/clicks", "/v1/documents/list", "/v1/documents/count")  # POST, but nothing changes
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 MOST_CLIENTS = 10_000

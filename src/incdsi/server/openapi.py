@@ -21,6 +21,8 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     schemas.DeleteRequest,
     schemas.ListRequest,
     schemas.CountRequest,
+    schemas.ClickIn,
+    schemas.LearnRequest,
     schemas.SearchRequest,
     schemas.TeachRequest,
     schemas.Problem,

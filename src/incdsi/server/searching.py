@@ -67,9 +67,11 @@ async def teach(request: Request) -> Response:
             kept=kept,
         )
 
-    return await service.once(
-        request, content, write, lambda done: _taught(lesson, done), lambda done: service.recorder.was_taught()
-    )
+    def taught(done: Done[list[Addition]]) -> None:
+        service.recorder.was_taught()
+        service.clicks.note(query=lesson.query, id=lesson.id, count=1)
+
+    return await service.once(request, content, write, lambda done: _taught(lesson, done), taught)
 
 
 def _filter(text: str | None) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from incdsi.index import Index
 from incdsi.progress import Stopwatch
 from incdsi.server.answers import Answers, Reply, ticket_of
 from incdsi.server.figures import InfoKeeper, Observer, Recorder
+from incdsi.server.logbook import Logbook
 from incdsi.server.metrics import Metrics
 from incdsi.server.projection import Projection
 from incdsi.server.schemas import Answer, SearchRequest
@@ -61,6 +62,8 @@ class Service:
         self.index, self.settings = index, settings
         self.metrics = Metrics(lambda: len(index), lambda: index.version)
         self.recorder = Recorder()
+        self.queries = Logbook(settings.log_queries, settings.log_bytes)
+        self.clicks = Logbook(settings.log_clicks, settings.log_bytes)
         self.info = InfoKeeper(index)
         self.projection = Projection(index)
         self.answers = Answers(lambda key: self.reading(lambda: index.receipts.find(key)))
@@ -116,9 +119,11 @@ class Service:
             room.take(hits)
         count = max(1, len(texts))
         seconds, steps = (time.perf_counter() - begin) / count, {k: v / count for k, v in watch.seconds.items()}
-        for _ in texts:
+        for text, hits in zip(texts, found, strict=True):
             self.metrics.searched(seconds, steps)
             self.recorder.searched(seconds)
+            best = hits[0] if hits else None
+            self.queries.note(query=text, id=best and best.document_id, confidence=best and best.confidence)
         return found
 
     # Writing

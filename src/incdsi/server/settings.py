@@ -49,6 +49,9 @@ class ServerSettings(BaseSettings):
     connections: Annotated[int, Field(ge=1, description="Most open connections.")] = 1000
     queue: Annotated[int, Field(ge=1, description="Most waiting writes.")] = 256
     threads: Annotated[int, Field(ge=1, description="Concurrent searches.")] = max(2, os.cpu_count() or 2)
+    log_queries: Path | None = Field(default=None, description="File that keeps what people search for.")
+    log_clicks: Path | None = Field(default=None, description="File that keeps what people click.")
+    log_bytes: Annotated[int, Field(ge=1024, description="Size at which such a file begins anew.")] = 16 << 20
     header_bytes: Annotated[int, Field(ge=1024, description="Largest request head.")] = 64 << 10
     body_seconds: Annotated[
         float,

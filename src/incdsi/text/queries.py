@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.documents import Taught
+from incdsi.documents import Taught, fold
 from incdsi.errors import InvalidInput
 
 
@@ -38,11 +38,6 @@ def distinct(texts: Iterable[str]) -> list[str]:
                 kept[key] = Taught(folded)
             kept.setdefault(key, folded)
     return list(kept.values())
-
-
-def fold(text: str) -> str:
-    """The text with whitespace and case folded, for comparison."""
-    return " ".join(text.split()).casefold()
 
 
 def represent(embeddings: NDArray[np.float32]) -> NDArray[np.float32]:

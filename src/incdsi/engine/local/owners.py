@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.text.queries import fold
+from incdsi.documents import fold
 
 
 class QueryOwners:

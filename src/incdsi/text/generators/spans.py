@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from incdsi.documents import Document
+from incdsi.documents import Document, fold
 from incdsi.errors import InvalidInput
 from incdsi.markdown import heading, without_links
-from incdsi.text.queries import distinct, fold
+from incdsi.text.queries import distinct
 
 WORDS = 64  # most words in a span
 CHARACTERS = 480  # the same for scripts without spaces
