@@ -37,7 +37,7 @@ from incdsi_lab.embedded import cache_home
 Ranks = NDArray[np.intp]
 SETS = ("squad_plus", "nq_passages")
 SPLITS = ("val", "test")
-ROUNDS, ADDED = 5, 10_000
+ROUNDS, ADDED = 3, 10_000
 
 
 class Light(Language):
@@ -147,15 +147,16 @@ def _ranks(collection: Collection, split: str, scores: Callable[[str], NDArray[n
     return np.array(ranks, dtype=np.intp)
 
 
-def fused(data: RealData, folder: Path) -> Result:
+def fused(data: RealData, folder: Path, documents: int) -> Result:
     """An index that was asked the training questions; the words alone and the fusion, with each stemmer."""
-    index, _ = fill(folder, data, range(len(data.documents)), tuning=False)
+    chosen = np.random.default_rng(0).permutation(len(data.documents))[:documents].tolist()
+    index, _ = fill(folder, data, chosen, tuning=False)
     with index:
         records = list(index.engine.records())
         live = index.engine.live  # type: ignore[attr-defined]
         slots = [live.slot(record.row) for record in records]
         rows = {record.document.id: record.row for record in records}
-        found: Result = {split: {} for split in SPLITS}
+        found: Result = {"documents": len(records), **{split: {} for split in SPLITS}}
         ranks: dict[str, dict[str, Any]] = {}
         for name, make in WAYS.items():
             live.words = indexed(make(), slots, [record.words for record in records])
@@ -171,7 +172,11 @@ def fused(data: RealData, folder: Path) -> Result:
 def _by_fusion(index: Index, data: RealData, split: str, rows: dict[str, int]) -> NDArray[np.intp]:
     part = data.part(split)  # type: ignore[arg-type]
     asked = zip(part.texts, part.embeddings, part.owners, strict=True)
-    probes = [Probe(text=t, embedding=e, row=rows[data.documents[o].id], dense=0.0) for t, e, o in asked]
+    probes = [
+        Probe(text=text, embedding=embedding, row=rows[data.documents[owner].id], dense=0.0)
+        for text, embedding, owner in asked
+        if data.documents[owner].id in rows
+    ]
     view = index.engine.view()
     return ranks_by_fusion(view, probes, (WORDS_ALONE, view.settings.fusion))
 
@@ -200,6 +205,7 @@ def _show(name: str, what: str, found: Result) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fused", nargs="*", default=SETS, help="sets to make an index of, which takes embeddings")
+    parser.add_argument("--documents", type=int, default=10**6, help="at most so many in an index, chosen at random")
     arguments = parser.parse_args()
     results: Result = {}
     for name in SETS:
@@ -210,7 +216,7 @@ def main() -> None:
             _show(name, f"texts {split}", results[name]["texts alone"][split])
         if name in arguments.fused:
             with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
-                results[name]["index"] = fused(real_data(name), Path(folder) / "index")
+                results[name]["index"] = fused(real_data(name), Path(folder) / "index", arguments.documents)
             for split in SPLITS:
                 for mode, found in results[name]["index"][split].items():
                     _show(name, f"{mode} {split}", found)

@@ -125,7 +125,7 @@ class SearchIndex(Protocol):
 
     def learn(
         self,
-        clicks: Iterable[Click],
+        clicks: Iterable[Click] | None,
         *,
         least: int = LEAST_CLICKS,
         share: float = LEAST_SHARE,
@@ -134,7 +134,7 @@ class SearchIndex(Protocol):
     ) -> Learned:
         """Learn what people clicked: queries with at least `least` clicks on a document, `share` of all their clicks.
 
-        The same clicks again change nothing; with `dry_run` none do.
+        The same clicks again change nothing; with `dry_run` none do. None is the log that a server keeps.
         """
 
     def delete(

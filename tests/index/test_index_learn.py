@@ -70,6 +70,8 @@ def test_no_clicks_and_no_threshold_are_refused_or_nothing(index: Index) -> None
     version = index.version
     assert index.learn([]).lessons == ()
     assert index.version == version
+    with pytest.raises(InvalidInput, match="only a server keeps a log of clicks"):
+        index.learn(None)
     with pytest.raises(InvalidInput, match="least number of clicks"):
         index.learn(CLICKS, least=0)
     with pytest.raises(InvalidInput, match="share of clicks"):

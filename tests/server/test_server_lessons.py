@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from incdsi.clicks import Click, Outcome
-from incdsi.client import RemoteIndex
+from incdsi.client import RemoteIndex, kept_gaps
 from incdsi.errors import InvalidInput, NotAllowed, NotFound
 from incdsi.index import Index
 from incdsi.server.logbook import Logbook
@@ -34,9 +34,9 @@ def test_nothing_is_kept_unless_the_server_was_told_to(shop: Index, tmp_path: Pa
         index.search("boots")
         assert httpx2.post(f"{url}/v1/clicks", json={"query": "boots", "id": "d1"}).status_code == 404
         with pytest.raises(NotFound, match="start it with --log-clicks FILE"):
-            index.learn_from_log()
+            index.learn(None)
         with pytest.raises(NotFound, match="start it with --log-queries FILE"):
-            index.gaps()
+            kept_gaps(index)
     assert {path.name for path in tmp_path.iterdir()} == {"shop"}
     shop.close()
 
@@ -49,11 +49,11 @@ def test_clicks_are_kept_and_then_learned_from(shop: Index, tmp_path: Path) -> N
             assert (answer.status_code, answer.json()["kept"]) == (200, True)
         assert httpx2.post(f"{url}/v1/clicks", json={"query": "dry feet", "id": "gone"}).status_code == 422
         version = index.version
-        plan = index.learn_from_log(dry_run=True)
+        plan = index.learn(None, dry_run=True)
         assert (plan.dry_run, plan.count(Outcome.LEARNED), index.version) == (True, 1, version)
-        assert index.learn_from_log().count(Outcome.LEARNED) == 1
+        assert index.learn(None).count(Outcome.LEARNED) == 1
         assert index.search("dry feet")[0].document_id == "d1"
-        again = index.learn_from_log()
+        again = index.learn(None)
         assert (again.count(Outcome.KNOWN), again.version) == (1, index.version)
         index.teach("warm hands", "d3")  # what the page's "this is the one" sends
     assert [(line["query"], line["id"]) for line in lines(log)] == [
@@ -74,9 +74,9 @@ def test_a_read_key_may_click_but_neither_teach_nor_see_what_others_asked(shop: 
         assert httpx2.post(f"{url}/v1/learn", json={}, headers=reading).status_code == 403
         assert httpx2.get(f"{url}/v1/gaps", headers=reading).status_code == 403
         with RemoteIndex(url, key=READ_KEY) as index, pytest.raises(NotAllowed):
-            index.gaps()
+            kept_gaps(index)
         with RemoteIndex(url, key=KEY) as index:
-            assert index.gaps().queries == 0
+            assert kept_gaps(index).queries == 0
     shop.close()
 
 
@@ -86,13 +86,13 @@ def test_gaps_come_from_the_queries_that_were_kept(shop: Index, tmp_path: Path) 
         index.search_many(["xylophone", "boots"], 1)
         index.search("xylophone")
         (line, *_), count = lines(log), len(lines(log))
-        found = index.gaps(k=2)
+        found = kept_gaps(index, k=2)
         assert len(lines(log)) == count, "looking for gaps must not be asking"
         assert (found.queries, found.judged_by) == (2, "words")
         (gap,) = found.gaps
         assert (gap.query, gap.times, len(gap.candidates)) == ("xylophone", 2, 2)
         index.teach("xylophone", "d2")
-        assert index.gaps().gaps == ()
+        assert kept_gaps(index).gaps == ()
         assert httpx2.get(f"{url}/v1/gaps?least=2").status_code == 422
     assert set(line) == {"at", "query", "id", "confidence"}
     shop.close()

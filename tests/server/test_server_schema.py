@@ -48,6 +48,9 @@ OPERATIONS = (
     "GET /v1/search",
     "POST /v1/search",
     "POST /v1/teach",
+    "POST /v1/clicks",
+    "POST /v1/learn",
+    "GET /v1/gaps",
     "GET /v1/documents",
     "POST /v1/documents",
     "POST /v1/documents/upsert",
@@ -67,7 +70,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     some = docs(5)
     with make(folder) as index:
         index.add_many(some, asked_for(some))
-        with running(index, folder, rate=1e6, burst=10**6, quality_seconds=1000) as url:
+        logs = {"log_clicks": folder.parent / "clicks.jsonl", "log_queries": folder.parent / "queries.jsonl"}
+        with running(index, folder, rate=1e6, burst=10**6, quality_seconds=1000, **logs) as url:
             yield schemathesis.openapi.from_url(f"{url}/openapi.json")
 
 

@@ -67,7 +67,7 @@ def learn(
         progress("learning", hidden=hidden) as report,
         stopping(lambda: "stopped; what was learned by then is kept; run the same command for the rest"),
     ):
-        learned = _learn(opened, clicks, least, share, dry_run, report)
+        learned = opened.learn(clicks, least=least, share=share, dry_run=dry_run, progress=report)
     if as_json:
         emit({**learned.to_json(), "skipped": skipped})
         return
@@ -142,23 +142,12 @@ def _asked(source: str, on_error: OnError) -> Iterator[str]:
     return read_asked(source, on_error=on_error)
 
 
-def _learn(
-    index: SearchIndex, clicks: list[Click] | None, least: int, share: float, dry_run: bool, report: Progress
-) -> Learned:
-    if clicks is None:
-        from incdsi.client import RemoteIndex
-
-        assert isinstance(index, RemoteIndex)
-        return index.learn_from_log(least=least, share=share, dry_run=dry_run)
-    return index.learn(clicks, least=least, share=share, dry_run=dry_run, progress=report)
-
-
 def _gaps(index: SearchIndex, asked: list[str] | None, least: float, k: int, report: Progress) -> Gaps:
     if asked is None:
-        from incdsi.client import RemoteIndex
+        from incdsi.client import RemoteIndex, kept_gaps
 
-        assert isinstance(index, RemoteIndex)
-        return index.gaps(least=least, k=k)
+        assert isinstance(index, RemoteIndex)  # `_read` saw to it
+        return kept_gaps(index, least=least, k=k)
     return find_gaps(index, asked, least=least, k=k, progress=report)
 
 

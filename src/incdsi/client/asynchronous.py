@@ -16,7 +16,6 @@ from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, DocumentLike, as_documents
 from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
 from incdsi.filters import Where
-from incdsi.gaps import CANDIDATES, LEAST_CONFIDENCE, Gaps
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 
@@ -136,14 +135,14 @@ class AsyncRemoteIndex(Remote):
 
     async def learn(
         self,
-        clicks: Iterable[Click],
+        clicks: Iterable[Click] | None,
         *,
         least: int = LEAST_CLICKS,
         share: float = LEAST_SHARE,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Learned:
-        """Learn what people clicked, in several requests."""
+        """Learn what people clicked, in several requests; None for the server's own log, NotFound if it keeps none."""
         calls_made = list(calls.learn(clicks, Threshold(least, share), dry_run))
         found = []
         for call in calls_made:
@@ -153,16 +152,6 @@ class AsyncRemoteIndex(Remote):
         version = found[-1].version if found else await self.version()
         lessons = tuple(lesson for one in found for lesson in one.lessons)
         return Learned(lessons=lessons, dry_run=dry_run, version=version)
-
-    async def learn_from_log(
-        self, *, least: int = LEAST_CLICKS, share: float = LEAST_SHARE, dry_run: bool = False
-    ) -> Learned:
-        """The same with the clicks that the server keeps; NotFound if it keeps none."""
-        return await self._send(calls.learn_from_log(Threshold(least, share), dry_run))
-
-    async def gaps(self, *, least: float = LEAST_CONFIDENCE, k: int = CANDIDATES) -> Gaps:
-        """What people ask and the server answers badly, by the queries it keeps; NotFound if it keeps none."""
-        return await self._send(calls.gaps(least, k))
 
     # Inside
 

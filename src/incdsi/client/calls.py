@@ -159,8 +159,14 @@ def teach(query: str, id: str, *, if_version: int | None = None) -> Call[Additio
     return _write("POST", "/v1/teach", {"query": query, "id": _possible(id)}, if_version, Addition.from_json)
 
 
-def learn(clicks: Iterable[Click], threshold: Threshold, dry_run: bool) -> Iterator[Call[Learned]]:
-    """Requests of at most some PAIRS of query and document; those of a query stay together, for its share of clicks."""
+def learn(clicks: Iterable[Click] | None, threshold: Threshold, dry_run: bool) -> Iterator[Call[Learned]]:
+    """Requests of at most some PAIRS of query and document; those of a query stay together, for its share of clicks.
+
+    None is the server's own log.
+    """
+    if clicks is None:
+        yield _learn(None, threshold, dry_run)
+        return
     by_query: dict[str, list[Click]] = {}
     for click in summed(clicks):
         by_query.setdefault(click.query, []).append(click)
@@ -172,11 +178,6 @@ def learn(clicks: Iterable[Click], threshold: Threshold, dry_run: bool) -> Itera
         portion += some
     if portion:
         yield _learn(portion, threshold, dry_run)
-
-
-def learn_from_log(threshold: Threshold, dry_run: bool) -> Call[Learned]:
-    """The server's own log of clicks."""
-    return _learn(None, threshold, dry_run)
 
 
 def gaps(least: float, k: int) -> Call[Gaps]:

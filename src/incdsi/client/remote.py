@@ -139,14 +139,14 @@ class RemoteIndex(Remote):
 
     def learn(
         self,
-        clicks: Iterable[Click],
+        clicks: Iterable[Click] | None,
         *,
         least: int = LEAST_CLICKS,
         share: float = LEAST_SHARE,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Learned:
-        """Learn what people clicked, in several requests."""
+        """Learn what people clicked, in several requests; None for the server's own log, NotFound if it keeps none."""
         calls_made = list(calls.learn(clicks, Threshold(least, share), dry_run))
         found = []
         for call in calls_made:
@@ -156,16 +156,6 @@ class RemoteIndex(Remote):
         version = found[-1].version if found else self.version
         lessons = tuple(lesson for one in found for lesson in one.lessons)
         return Learned(lessons=lessons, dry_run=dry_run, version=version)
-
-    def learn_from_log(
-        self, *, least: int = LEAST_CLICKS, share: float = LEAST_SHARE, dry_run: bool = False
-    ) -> Learned:
-        """The same with the clicks that the server keeps; NotFound if it keeps none."""
-        return self._send(calls.learn_from_log(Threshold(least, share), dry_run))
-
-    def gaps(self, *, least: float = LEAST_CONFIDENCE, k: int = CANDIDATES) -> Gaps:
-        """What people ask and the server answers badly, by the queries it keeps; NotFound if it keeps none."""
-        return self._send(calls.gaps(least, k))
 
     # Inside
 
@@ -195,3 +185,8 @@ class RemoteIndex(Remote):
                     yield calls.answered(line, call.read)
         except http().TransportError as error:
             raise unreachable(error, self.url) from error
+
+
+def kept_gaps(index: RemoteIndex, *, least: float = LEAST_CONFIDENCE, k: int = CANDIDATES) -> Gaps:
+    """What people ask and the server answers badly, by the queries it keeps; NotFound if it keeps none."""
+    return index._send(calls.gaps(least, k))

@@ -263,7 +263,7 @@ class Index(Upkeep):
 
     def learn(
         self,
-        clicks: Iterable[Click],
+        clicks: Iterable[Click] | None,
         *,
         least: int = LEAST_CLICKS,
         share: float = LEAST_SHARE,
@@ -275,6 +275,8 @@ class Index(Upkeep):
         A query is learned for a document with at least `least` clicks that are `share` of the query's. What the
         document knows already, or a person taught for another, is not; so the same clicks again change nothing.
         """
+        if clicks is None:
+            raise InvalidInput("only a server keeps a log of clicks; give the clicks")
         given, threshold = list(clicks), Threshold(least, share)
         if dry_run:
             lessons = lessons_of(self.engine, given, threshold)

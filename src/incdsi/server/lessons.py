@@ -11,7 +11,8 @@ from incdsi.clicks import Click, Learned, Threshold
 from incdsi.errors import InvalidInput, NotAllowed, NotFound, TooLarge
 from incdsi.gaps import CANDIDATES, LEAST_CONFIDENCE, find_gaps
 from incdsi.index import Index
-from incdsi.server import bodies, schemas
+from incdsi.server import bodies
+from incdsi.server import lesson_schemas as schemas
 from incdsi.server.openapi import body, problems
 from incdsi.server.problems import Refused
 from incdsi.server.service import Service, reply, response, service_of

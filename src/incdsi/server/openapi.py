@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from incdsi.server import schemas
+from incdsi.server import lesson_schemas, schemas
 from incdsi.server.problems import MEDIA_TYPE
 
 REF = "#/components/schemas/{model}"
@@ -21,8 +21,8 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     schemas.DeleteRequest,
     schemas.ListRequest,
     schemas.CountRequest,
-    schemas.ClickIn,
-    schemas.LearnRequest,
+    lesson_schemas.ClickIn,
+    lesson_schemas.LearnRequest,
     schemas.SearchRequest,
     schemas.TeachRequest,
     schemas.Problem,

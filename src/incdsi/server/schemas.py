@@ -8,9 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from incdsi import documents
-from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Outcome
 from incdsi.documents import LONGEST_ID
-from incdsi.gaps import Gap
 from incdsi.info import Info, Quality
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
@@ -26,7 +24,6 @@ Mode = Literal["fused", "learned", "lexical"]
 DEEPEST_RANK = 100  # hits searched for a taught document
 MOST_HITS = 1000
 MOST_NEIGHBOURS = 50
-MOST_CLICKS = 10_000  # in one request
 
 
 class Asked(BaseModel):
@@ -100,23 +97,6 @@ class CountRequest(Asked):
     """Documents to count: all, or those that pass a filter."""
 
     where: Where | None = None
-
-
-class ClickIn(Asked):
-    """A document that was clicked for a query, `count` times."""
-
-    query: Annotated[str, Field(min_length=1, pattern=r"\S", examples=["dry feet in a river"])]
-    id: Id
-    count: Annotated[int, Field(ge=1)] = 1
-
-
-class LearnRequest(Asked):
-    """Clicks to learn from, or without any the server's own log; what a query needs to be learned."""
-
-    clicks: list[ClickIn] | None = None
-    least: Annotated[int, Field(ge=1)] = LEAST_CLICKS
-    share: Annotated[float, Field(gt=0.0, le=1.0)] = LEAST_SHARE
-    dry_run: bool = False
 
 
 class SearchRequest(Asked):
@@ -289,41 +269,6 @@ class InfoOut(Info):
     incdsi: str
     access: Literal["write", "read"]
     limits: dict[str, float]
-
-
-class Clicked(Answer):
-    """A click that is in the log."""
-
-    kept: bool
-    version: int
-
-
-class LessonOut(Answer):
-    """`clicks` of the `asked` clicks for a query went to this document."""
-
-    query: str
-    id: str
-    clicks: int
-    asked: int
-    outcome: Outcome
-
-
-class LearnedOut(Answer):
-    """What became of each query and document that was clicked."""
-
-    counts: dict[str, int]
-    lessons: list[LessonOut]
-    dry_run: bool
-    version: int
-
-
-class GapsOut(Answer):
-    """What people ask and the index answers badly, among so many different queries; the most asked first."""
-
-    gaps: tuple[Gap, ...]
-    queries: int
-    judged_by: Literal["confidence", "words"]
-    version: int
 
 
 class Point(Answer):
