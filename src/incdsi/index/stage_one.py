@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.confidence import LEAST
-from incdsi.documents import Document, Taught
+from incdsi.documents import Document, Taught, fold
 from incdsi.errors import InvalidInput
 from incdsi.index.draft import held_out_of
 from incdsi.index.generator import DEFAULT_GENERATOR
@@ -22,7 +22,6 @@ from incdsi.rows.products import exact
 from incdsi.solver.active_set import to_preserve
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator, generate_all
-from incdsi.text.queries import fold
 
 if TYPE_CHECKING:
     from incdsi.training.model import TrainedModel
