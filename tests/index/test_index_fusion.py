@@ -61,3 +61,32 @@ def test_few_held_out_queries_choose_the_fusion_and_move_only_what_was_taught(
         assert index.version == version + 1  # and is not chosen again before there are four times as many
         with Index.open(place("shop"), encoder) as again:
             assert answers(again) == answers(index)
+
+
+def test_another_encoder_has_its_fusion_chosen_anew(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = docs(20)
+    with Index.create(place("shop"), ToyEncoder(dimension=32)) as index:
+        index.add_many(batch, asked_for(batch, 4))
+        assert index._session.settings.fusion == DEFAULT_FUSION
+        monkeypatch.setattr(tuning, "FEW", 3)
+        monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: Fusion(0.5, 0.4))
+        index.adopt(ToyEncoder(dimension=24, seed=1))
+        settings = index._session.settings
+        assert (settings.fusion, settings.fused_at) == (Fusion(0.5, 0.4), index.info().held_out_queries)
+
+
+def test_fusions_that_chance_cannot_tell_apart_give_way_to_their_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of 0.2 and 0.6 each find half of the questions first, and none between them is worse."""
+
+    def ranks(view: Any, asked: Sequence[Any], fusions: Sequence[Fusion]) -> np.ndarray:
+        halves = {0.2: [1, 2], 0.6: [2, 1]}
+        inside = [0.2 <= fusion.nearest_share <= 0.6 and fusion.lexical_weight == 0.25 for fusion in fusions]
+        found = [
+            halves.get(fusion.nearest_share, [1, 2]) if good else [5, 5]
+            for fusion, good in zip(fusions, inside, strict=True)
+        ]
+        return np.array([one * 50 for one in found])
+
+    monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
+    chosen = tuning.best_fusion(None, [None] * 100)  # type: ignore[arg-type]
+    assert chosen == Fusion(0.25, 0.4)

@@ -111,6 +111,19 @@ def test_queries_are_found_by_id_and_by_document(collection: Collection, tmp_pat
     np.testing.assert_array_equal(found.places(["d3", "d1"]), [3, 1])
 
 
+def test_a_drawn_part_has_its_own_documents_and_queries_alone(collection: Collection, tmp_path: Path) -> None:
+    whole = embed(collection, HashEncoder(), cache=tmp_path / "cache")
+    part = whole.only(np.array([5, 2]))
+    assert [document.id for document in part.documents] == [collection.documents[place].id for place in (5, 2)]
+    np.testing.assert_array_equal(part.embeddings, whole.embeddings[[5, 2]])
+    for split in ("train", "val", "test"):
+        asked = whole.part(split)
+        for own, place in enumerate((5, 2)):
+            mine, theirs = part.part(split).owners == own, asked.owners == place
+            np.testing.assert_array_equal(part.part(split).embeddings[mine], asked.embeddings[theirs])
+    assert set(part.spans.owners.tolist()) <= {0, 1}
+
+
 def test_a_second_time_nothing_is_encoded(collection: Collection, tmp_path: Path) -> None:
     first = embed(collection, HashEncoder(), cache=tmp_path / "cache")
     encoder = HashEncoder()
