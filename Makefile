@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-milvus milvus-faults kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -99,6 +99,12 @@ bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside 
 
 bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (hours, 60 GB)
 	$(BIN)/python -m benchmarks.scale
+
+bench-milvus: $(READY)  ## an index in a folder, in Milvus Lite and on a Milvus server, side by side
+	$(BIN)/python -m benchmarks.milvus
+
+milvus-faults: $(READY)  ## a Milvus server and its clients killed, cut off and paused while documents change
+	$(BIN)/python -m benchmarks.milvus_faults
 
 kills: $(READY)  ## a thousand kill -9 over every verb, with readers: nothing lost, nothing torn (about 20 minutes)
 	$(BIN)/python -m benchmarks.kills

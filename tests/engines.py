@@ -7,12 +7,18 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from incdsi.engine.addresses import parse
+from incdsi.engine.milvus import engine
+from incdsi.engine.milvus.connection import STRONG, Connection
+from incdsi.engine.milvus.layout import Names
 from tests.milvus_server import ADDRESS
 
 HAS_LITE = importlib.util.find_spec("milvus_lite") is not None and importlib.util.find_spec("pymilvus") is not None
@@ -35,11 +41,11 @@ def lite(heavy: bool) -> Any:
     return pytest.param("lite", marks=[*marks, pytest.mark.slow] if heavy else marks)
 
 
-def places(engine: str, folder: Path) -> Iterator[Callable[[str], Any]]:
+def places(kind: str, folder: Path) -> Iterator[Callable[[str], Any]]:
     """A function from names to where indexes of that name live; leaves nothing behind."""
-    if engine == FOLDER:
+    if kind == FOLDER:
         yield lambda name: folder / name
-    elif engine == "lite":
+    elif kind == "lite":
         yield from _lite(folder / "milvus.db")
     else:
         yield from _server(os.environ[ADDRESS])
@@ -58,13 +64,53 @@ def _lite(file: Path) -> Iterator[Callable[[str], str]]:
 
 
 def _server(address: str) -> Iterator[Callable[[str], str]]:
-    from pymilvus import MilvusClient
+    """Names from a pool: making and loading collections takes a server seconds, emptying them a moment."""
+    own: dict[str, str] = {}
 
-    own = f"t{uuid.uuid4().hex[:12]}_"
-    with patch("incdsi.engine.milvus.lease.LIVES_FOR", LIVES_FOR):
-        yield lambda name: f"milvus://{address}/{own}{_plain(name)}"
-    client = MilvusClient(uri=f"http://{address}")
-    for name in client.list_collections():
-        if name.startswith(own):
-            client.drop_collection(name)
-    client.close()
+    def place(name: str) -> str:
+        plain = own.setdefault(name, _FREE.pop() if _FREE else f"pool{next(_NUMBERS)}_{uuid.uuid4().hex[:8]}")
+        return f"milvus://{address}/{plain}"
+
+    with (
+        patch("incdsi.engine.milvus.lease.LIVES_FOR", LIVES_FOR),
+        patch("incdsi.engine.milvus.engine._make", partial(_make_or_reuse, engine._make)),
+    ):
+        yield place
+    for plain in own.values():
+        connection = Connection(parse(f"milvus://{address}/{plain}"))
+        if _emptied(connection, plain):
+            _FREE.append(plain)
+        connection.close()
+
+
+def _make_or_reuse(make: Callable[..., None], connection: Connection, names: Names, dimension: int) -> None:
+    if names.index in _EMPTY and dimension == WIDTH:
+        _EMPTY.discard(names.index)
+    else:
+        make(connection, names, dimension)
+        _MADE[names.index] = dimension
+
+
+def _emptied(connection: Connection, index: str) -> bool:
+    """Whether the index is as good as new: not with collections of another width, or of a later generation alone."""
+    first, found = Names(index), connection.collections(f"{index}__")
+    kept = {first.log, first.documents, first.queries}
+    if _MADE.get(index) != WIDTH or not kept <= set(found):
+        kept = set()
+    for name in found:
+        if name not in kept:
+            connection.drop(name)
+            continue
+        connection.load(name)
+        while keys := [row["key"] for row in connection.query(name, "key >= 0", [], STRONG)]:
+            connection.delete(name, keys)
+    if kept:
+        _EMPTY.add(index)
+    return bool(kept)
+
+
+WIDTH = 24  # of nearly every index in these tests
+_FREE: list[str] = []
+_EMPTY: set[str] = set()
+_MADE: dict[str, int] = {}  # widths
+_NUMBERS = count()

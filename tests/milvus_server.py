@@ -10,6 +10,7 @@ file is written here.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import importlib.util
@@ -35,6 +36,7 @@ PORT, HEALTH_PORT = 19530, 9091
 ADDRESS = "INCDSI_TEST_MILVUS"  # where tests find the server: host:port
 INSIDE = "INCDSI_INSIDE_NAMESPACE"
 GAP = re.compile(r"\{\{ *(?P<name>\w+)(\(\w+\))?(: *(?P<default>[^} ]*))? *\}\}")
+_LIBC = ctypes.CDLL(None)
 STARTS_IN = 120.0  # seconds, on a busy machine
 
 
@@ -83,8 +85,16 @@ class MilvusServer:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
+                preexec_fn=_die_with_parent,
             )
         self._wait()
+
+    def revive(self) -> bool:
+        """Start it again if it ended by itself, as whatever supervises a server does; whether it had."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        self.start()
+        return True
 
     def stop(self) -> None:
         """As one should: SIGTERM, and what is left of it after ten seconds is killed."""
@@ -116,6 +126,11 @@ class MilvusServer:
                     return
             time.sleep(0.1)
         raise RuntimeError(f"the server was not healthy after {STARTS_IN:g} s; see {self.folder / 'server.log'}")
+
+
+def _die_with_parent() -> None:
+    """Between fork and exec: whatever ends this process ends the server."""
+    _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _configuration(folder: Path) -> dict[str, Any]:
@@ -184,13 +199,19 @@ def running(folder: Path | None = None) -> Iterator[MilvusServer]:
         yield server
 
 
+def enter(module: str, arguments: Sequence[str]) -> None:
+    """Go on in a network namespace of one's own, with loopback up; ends this process with what happened there."""
+    if os.environ.get(INSIDE) == "1":
+        set_link(up=True)
+        return
+    if reason := missing():
+        sys.exit(f"no Milvus server: {reason}")
+    again = ["unshare", "-rn", sys.executable, "-m", module, *arguments]
+    sys.exit(subprocess.run(again, env={**os.environ, INSIDE: "1"}).returncode)
+
+
 def main(command: Sequence[str]) -> int:
-    if os.environ.get(INSIDE) != "1":
-        if reason := missing():
-            sys.exit(f"no Milvus server: {reason}")
-        again = ["unshare", "-rn", sys.executable, "-m", "tests.milvus_server", *command]
-        return subprocess.run(again, env={**os.environ, INSIDE: "1"}).returncode
-    set_link(up=True)
+    enter("tests.milvus_server", command)
     with running() as server:
         environment = {**os.environ, ADDRESS: server.address}
         shell = [os.environ.get("SHELL", "/bin/sh")]

@@ -21,6 +21,7 @@ from incdsi.rows.scores import Mask, Slots
 
 RIVALS = 8  # of a query's best that are looked at first
 AT_ONCE = 256  # vectors in one search
+FEW = 1024  # rows that a search returns with their vectors
 
 
 class Viewed(Protocol):
@@ -74,7 +75,8 @@ class Rivals:
     ) -> NDArray[np.intp]:
         """Decide those queries that a list so long can decide; the others."""
         connection, names = self._server.connection, self._server.names
-        found = connection.search(names.documents, queries[places], limit, self._server.since)
+        fields = ["v"] if limit * len(places) <= FEW else []  # a call less; of many queries the best are much the same
+        found = connection.search(names.documents, queries[places], limit, self._server.since, fields=fields)
         lengths = np.sqrt(exact(queries[places], queries[places]))
         doubts = product_error(np.dtype(np.float32), queries.shape[1]) * self._longest * lengths
         likely: dict[int, tuple[Keys, Slots]] = {}
@@ -90,7 +92,10 @@ class Rivals:
             elif len(hits.keys) < limit:
                 likely[place] = hits.keys[:0], slots[:0]
         keys = [keys for keys, _ in likely.values()]
-        vectors = self._server.vectors(np.concatenate(keys)) if keys else {}
+        if fields:
+            vectors = {int(key): row["v"] for hits in found for key, row in zip(hits.keys, hits.rows, strict=True)}
+        else:
+            vectors = self._server.vectors(np.concatenate(keys)) if keys else {}
         for place, (some, slots) in likely.items():
             there = [number for number, key in enumerate(some.tolist()) if key in vectors]
             if there:
@@ -145,8 +150,13 @@ class Ceilings:
         connection, names = self._server.connection, self._server.names
         wanted = limit + MORE
         where = "preserved == true"
-        found = connection.search(names.queries, wide.astype(np.float32), wanted, self._server.since, where=where)
+        asked, since = wide.astype(np.float32), self._server.since
+        fields = ["v", "own"] if wanted * len(vectors) <= FEW else []
+        found = connection.search(names.queries, asked, wanted, since, where=where, fields=fields)
         kept = [self._alive_among(hits)[:limit] for hits in found]
+        if fields:
+            rows = ((int(key), row) for hits in found for key, row in zip(hits.keys, hits.rows, strict=True))
+            self._known |= {key: (row["v"][:-1], float(row["own"])) for key, row in rows}
         self._learn(np.unique(np.concatenate(kept)))
         error = 2 * product_error(np.dtype(np.float32), wide.shape[1]) * self._row_length
         doubts = error * np.linalg.norm(wide, axis=1)
@@ -184,6 +194,8 @@ class Ceilings:
 
     def _learn(self, keys: Keys) -> None:
         new = np.array([key for key in keys.tolist() if key not in self._known], dtype=np.int64)
+        if len(new) == 0:
+            return
         connection, names = self._server.connection, self._server.names
         found = connection.get(names.queries, new, ["v", "own", "preserved"], self._server.since)
         self._known |= {key: (row["v"][:-1], float(row["own"])) for key, row in found.items() if row["preserved"]}

@@ -151,6 +151,11 @@ def stored(record: Record, key: int, first: int, method: Method) -> tuple[Place,
     return Place(record.row, key, first, len(queries), held_out, kept), document, queries
 
 
+def embedding_count(record: Record, method: Method) -> int:
+    """How many query rows `stored` makes of a record."""
+    return len(_embeddings(record, method))
+
+
 def _embeddings(record: Record, method: Method) -> list[tuple[Floats, bool, bool, float]]:
     """Embedding, whether it may be nearest to a query, whether others must leave it alone, and its own score.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from incdsi.engine.milvus.layout import Place, stored
+from incdsi.engine.milvus.layout import Place, embedding_count, stored
 from incdsi.engine.milvus.lease import Lease
 from incdsi.engine.milvus.server import Server
 from incdsi.engine.milvus.shelf import Shelf
@@ -88,8 +88,7 @@ def written(server: Server, lease: Lease, records: Sequence[Record], method: Met
     """Put records on the server, where nobody sees them before a commit; where they are, and since when."""
     places, documents, queries = [], [], []
     for record in records:
-        count = len(record.queries) + (1 if method == "general" else 2)
-        (key,), first = lease.keys("document"), lease.keys("query", count)[0]
+        (key,), first = lease.keys("document"), lease.keys("query", embedding_count(record, method))[0]
         place, document, rows = stored(record, key, first, method)
         places.append(place)
         documents.append(document)
