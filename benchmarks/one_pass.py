@@ -123,6 +123,8 @@ class Known:
         return np.stack([self._vectors[t] for t in texts]) if texts else np.empty((0, self.dimension), np.float32)
 
     def encode_with_parts(self, texts: list[str], parts: list[list[tuple[int, int]]]) -> tuple[np.ndarray, list]:
+        if any(part not in self._parts[text] for text, some in zip(texts, parts, strict=True) for part in some):
+            return self._encoder.encode_with_parts(texts, parts)
         found = [[self._parts[text][part] for part in some] for text, some in zip(texts, parts, strict=True)]
         return self.encode(texts), found
 

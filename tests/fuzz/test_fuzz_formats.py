@@ -25,6 +25,7 @@ from incdsi.text.encoders.manifest import (
     Manifest,
     file_sha256,
     read_manifest,
+    require_sound,
     write_manifest,
 )
 from tests.fuzz.damage import Target, damaged, few, many, only_ours
@@ -138,11 +139,18 @@ def well_formed(manifest: Manifest) -> bool:
     )
 
 
+def checked(folder: Path) -> Manifest:
+    """A model's manifest whose files are what it says."""
+    manifest = read_manifest(folder)
+    require_sound(folder, manifest)
+    return manifest
+
+
 def a_manifest(data: st.DataObject, folder: Path) -> None:
     sound_model(folder)
     (folder / MANIFEST).write_bytes(data.draw(damaged((folder / MANIFEST).read_bytes())))
     with only_ours():
-        assert well_formed(read_manifest(folder))
+        assert well_formed(checked(folder))
 
 
 JSON = st.recursive(
@@ -157,7 +165,7 @@ def a_manifest_with_other_values(data: st.DataObject, folder: Path) -> None:
     state[data.draw(st.sampled_from(sorted(state)))] = data.draw(JSON)
     (folder / MANIFEST).write_text(json.dumps(state), encoding="utf-8")
     with only_ours():
-        assert well_formed(read_manifest(folder))
+        assert well_formed(checked(folder))
 
 
 def test_a_manifest_nested_too_deeply_is_refused(folder: Path) -> None:
@@ -173,10 +181,10 @@ def a_model_file(data: st.DataObject, folder: Path) -> None:
     before = path.read_bytes()
     path.write_bytes(data.draw(damaged(before)))
     if path.read_bytes() == before:
-        read_manifest(folder)
+        checked(folder)
     else:
         with pytest.raises(InvalidFile, match="sha256"):
-            read_manifest(folder)
+            checked(folder)
 
 
 TARGETS: list[Target] = [

@@ -7,11 +7,11 @@ import string
 from pathlib import Path
 
 import numpy as np
-from index_samples import WORDS
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, Manifest, file_sha256, write_manifest
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+from tests.index.index_samples import WORDS
 
 
 def tiny_model(folder: Path, *, seed: int = 0, dimension: int = 24) -> OnnxEncoder:

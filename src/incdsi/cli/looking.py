@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -196,7 +195,7 @@ def version(as_json: AsJson = False) -> None:
     from incdsi.store.schema import format_version
 
     python = ".".join(str(part) for part in sys.version_info[:3])
-    found = {"incdsi": metadata.version("incdsi"), "python": python, **{name: _installed(name) for name in PACKAGES}}
+    found = {"incdsi": _installed("incdsi"), "python": python, **{name: _installed(name) for name in PACKAGES}}
     if as_json:
         emit({**found, "index_format": format_version()})
     else:
@@ -302,6 +301,8 @@ def _write(lines: Iterable[str], output: Path | None) -> int:
 
 
 def _installed(package: str) -> str | None:
+    from importlib import metadata
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

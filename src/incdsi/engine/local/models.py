@@ -12,24 +12,24 @@ from pathlib import Path
 from incdsi.durable import appearing_folder, copy_tree, fsync, link_or_copy
 from incdsi.errors import EncoderMismatch, ModelNotFound
 from incdsi.text.encoders import Encoder, as_encoder
-from incdsi.text.encoders.cache import cache_folder
-from incdsi.text.encoders.http_encoder import ENDPOINT, HttpEncoder
+from incdsi.text.encoders.manifest import ENDPOINT
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 
 MODELS = "model"
+FILES = {"HttpEncoder": "http_encoder", "TorchEncoder": "torch_encoder"}
 PART = ".part"  # half a model, on its way out
 
 
 def folder_name(encoder: Encoder) -> str | None:
     """Where an index keeps this encoder; None for one of the caller's own that it cannot keep."""
-    kept = isinstance(encoder, OnnxEncoder | HttpEncoder) or _is_torch(encoder)
+    kept = isinstance(encoder, OnnxEncoder) or _is(encoder, "HttpEncoder") or _is(encoder, "TorchEncoder")
     return f"{MODELS}/{encoder.fingerprint[:16]}" if kept else None
 
 
-def _is_torch(encoder: Encoder) -> bool:
-    """Whether it is a TorchEncoder, without importing torch when nobody has."""
-    module = sys.modules.get("incdsi.text.encoders.torch_encoder")
-    return module is not None and isinstance(encoder, module.TorchEncoder)
+def _is(encoder: Encoder, name: str) -> bool:
+    """Whether it is one of that class, without importing what the class needs when nobody has."""
+    module = sys.modules.get(f"incdsi.text.encoders.{FILES[name]}")
+    return module is not None and isinstance(encoder, getattr(module, name))
 
 
 def keeper(encoder: Encoder) -> Callable[[Path], None]:
@@ -56,13 +56,15 @@ def _put(encoder: Encoder, folder: Path) -> None:
     them stay when the cache is emptied. Any other folder may be changed by its owner, and is copied.
     """
     if isinstance(encoder, OnnxEncoder):
+        from incdsi.text.encoders.cache import cache_folder
+
         shared = encoder.folder.parent == cache_folder()
         with appearing_folder(folder) as unfinished:
             copy_tree(encoder.folder, unfinished, link_or_copy if shared else shutil.copyfile)
             unfinished.chmod(0o755)  # the index's own folder says who may read it
-    elif isinstance(encoder, HttpEncoder):
+    elif _is(encoder, "HttpEncoder"):
         with appearing_folder(folder) as unfinished:
-            encoder.save(unfinished)
+            encoder.save(unfinished)  # type: ignore[attr-defined]
             unfinished.chmod(0o755)
     else:
         importlib.import_module("incdsi.text.encoders.export").export_onnx(encoder, folder)
@@ -91,7 +93,11 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
 
 def open_kept(folder: Path, *, threads: int = 0) -> Encoder:
     """The encoder that an index keeps in this folder."""
-    return HttpEncoder.open(folder) if (folder / ENDPOINT).is_file() else OnnxEncoder(folder, threads=threads)
+    if not (folder / ENDPOINT).is_file():
+        return OnnxEncoder(folder, threads=threads)
+    from incdsi.text.encoders.http_encoder import HttpEncoder
+
+    return HttpEncoder.open(folder)
 
 
 def open_model(index_folder: Path, name: str | None, fingerprint: str, given: Encoder | str | Path | None) -> Encoder:

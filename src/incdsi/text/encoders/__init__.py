@@ -4,7 +4,7 @@
 `torch_encoder.TorchEncoder` (trainable) and `export.export_onnx` need the extra `train`.
 """
 
-from incdsi.text.encoders.locate import as_encoder, load_encoder
+from incdsi.text.encoders.opening import as_encoder, load_encoder
 from incdsi.text.encoders.protocol import Encoder, encode_each, for_documents
 
 __all__ = ["Encoder", "as_encoder", "encode_each", "for_documents", "load_encoder"]

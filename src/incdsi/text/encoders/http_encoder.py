@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from incdsi.errors import EncoderMismatch, EncoderUnavailable, InvalidFile, InvalidInput
 from incdsi.progress import Progress
+from incdsi.text.encoders.manifest import ENDPOINT
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
 
-ENDPOINT = "endpoint.json"
 KEY = "INCDSI_ENCODER_KEY"  # environment variable; a key is never stored
 BATCH = 32  # texts in one request
 SECONDS = 60.0  # for one answer

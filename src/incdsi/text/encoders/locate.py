@@ -22,12 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("incdsi")
 
 
-def load_encoder(name: str | Path | None = None) -> Encoder:
-    """Load an encoder: a folder, a wheel, a model's name, `http://...#MODEL`, or None for all-MiniLM-L6-v2.
-
-    What is not ONNX yet is written as such once, into the user's cache. That needs no torch for models in
-    `families.FAMILIES`; any other needs the extra `train` (MissingExtra). Raises ModelNotFound when there is none.
-    """
+def located(name: str | Path | None) -> Encoder:
+    """What `load_encoder` loads."""
     if name is None or str(name) in (DEFAULT, HUB_NAME):
         return _default()
     if str(name).startswith(("http://", "https://")):
@@ -74,10 +70,3 @@ def _torch(name: str | Path, error: MissingExtra) -> Encoder:
     except ImportError:
         raise error from None
     return TorchEncoder.load(name)
-
-
-def as_encoder(encoder: Encoder | str | Path | None, *, trainable: bool = False) -> Encoder:
-    """The encoder itself, or the one under that name or in that folder; the default one for None."""
-    if encoder is not None and not isinstance(encoder, str | Path):
-        return encoder
-    return load_torch_encoder(encoder) if trainable else load_encoder(encoder)

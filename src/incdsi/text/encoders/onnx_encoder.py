@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tokenizers import Encoding, Tokenizer
 
 from incdsi.errors import InvalidFile
 from incdsi.progress import Progress
-from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest
+from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest, require_sound
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
 from incdsi.text.encoders.states import Alone, pooled, tokens_of
 
@@ -32,8 +33,7 @@ class OnnxEncoder:
         """
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
-        self._tokenizer = self._open_tokenizer()
-        self._session = self._open_session(threads)
+        self._tokenizer, self._session = self._opened(threads)
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._outputs = [entry.name for entry in self._session.get_outputs()]
         self._alone = Alone(lambda encodings: self._run(encodings, STATES)[0])
@@ -139,6 +139,16 @@ class OnnxEncoder:
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, dtype=np.int64)}
         found: list[NDArray[np.float32]] = self._session.run(outputs, {name: feed[name] for name in self._inputs})
         return found
+
+    def _opened(self, threads: int) -> tuple[Tokenizer, Any]:
+        """Tokenizer and session, while another thread checks the files they are read from."""
+        with ThreadPoolExecutor(1, thread_name_prefix="incdsi-sha256") as checking:
+            sound = checking.submit(require_sound, self.folder, self.manifest)
+            try:
+                opened = self._open_tokenizer(), self._open_session(threads)
+            finally:
+                sound.result()  # a damaged file is told as such, whatever came of reading it
+        return opened
 
     def _open_tokenizer(self) -> Tokenizer:
         try:
