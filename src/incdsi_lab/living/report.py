@@ -35,13 +35,15 @@ def write(living: Living, command: str) -> Path:
     """Tables and figures of what was run; the path of the page."""
     size, found = living.size, machine(PACKAGES)
     settings = living.settings()
-    orders = f"{size.orders} orders, each with its own draw" if size.orders > 1 else "one order"
+    several = size.orders > 1
+    orders = f"{size.orders} orders, each with its own draw" if several else "one order"
+    over = "over the orders (Student's t)" if several else "of a share (Wilson)"
     about = About(
         title=f"A living index on {living.world.data.collection.name}",
         summary=(
             f"Indexes grow from nothing to {size.documents:,} documents in {orders}, and things happen to them. Every "
             "document's test question is ranked among all documents so far. All figures are H@1 in percent, with 95 % "
-            "intervals over the orders (Student's t). Learned vectors and fused search are by the product's placement, "
+            f"intervals {over}. Learned vectors and fused search are by the product's placement, "
             "fusion and BM25, in memory; retraining trains all vectors on the same questions, right or wrong.",
         ),
         command=command,
