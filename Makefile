@@ -7,7 +7,7 @@ LIGHT  := .venv-light
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-milvus milvus-faults kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light release-check test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-milvus milvus-faults kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -31,6 +31,9 @@ demo: $(LIGHT)/.ready  ## fill an index with your Python's own documentation, ad
 
 try-light:  ## README's first commands in a fresh environment without torch, timed and weighed
 	$(PYTHON) -m tests.light
+
+release-check:  ## build every distribution, install it in empty environments, try it (PYTHONS="python3.11 python3.13")
+	$(PYTHON) -m tests.release $(PYTHONS)
 
 lint: $(READY)  ## ruff and mypy --strict
 	$(BIN)/ruff check .
