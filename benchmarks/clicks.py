@@ -2,7 +2,7 @@
 
 An index of squad_plus documents that nobody has asked anything yet learns from a made log: the training questions, each
 asked a few times. In `stray` logs one click in ten goes to the best wrong document; in `misled` ones all clicks of one
-question in ten do. The validation questions, which are in no log, tell what each threshold makes of it.
+question in ten do. Questions that are in no log, of training and validation, tell what each threshold makes of it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.index.run import Result, say, tenths
-from benchmarks.index.sources import Known
 from benchmarks.machine import write
 from benchmarks.real import SPANS, RealData, real_data
 from incdsi import Index
 from incdsi.clicks import Click, Outcome
 from incdsi.index.quality import LEARNED_ALONE, WORDS_ALONE, Probe, ranks_by_fusion
 from incdsi.text.generators import Spans
-from incdsi_lab.embedded import cache_home
+from incdsi_lab.embedded import KnownTexts, cache_home
 
 Ranks = NDArray[np.intp]
+Question = tuple[str, NDArray[np.float32], int]  # a text, its embedding, the place of its document
 Asked = list[tuple[str, str, str]]  # a question, its document, the best other one
 MODES = ("learned", "lexical", "fused")
 WRONG = 0.1
@@ -66,21 +67,20 @@ class Trial:
     def __init__(self, data: RealData, folder: Path, documents: int) -> None:
         self.data, self.folder = data, folder
         chosen = np.sort(np.random.default_rng(0).permutation(len(data.documents))[:documents]).tolist()
-        self.encoder = Known(data)
+        self.encoder = KnownTexts(data)
         Index.create(folder / "start", data.encoder, tuning=False).close()
         with self._open("start") as index:
             index.add_many([data.documents[place] for place in chosen], progress=tenths("filling"))
             say("the best wrong document of each training question")
             self.asked = self._asked(index, set(chosen))
-            self.before = self._ranks(index, set(chosen))
-        self.chosen = set(chosen)
+            self.before = self._ranks(index)
 
     def learnt(self, log: str, least: int, share: float) -> Result:
         say(f"{log}: at least {least} clicks, {share:.0%} of a question's")
         shutil.copytree(self.folder / "start", self.folder / "copy")
         with self._open("copy") as index:
             report = index.learn(clicks(self.asked, LOGS[log]), least=least, share=share)
-            ranks = self._ranks(index, self.chosen)
+            ranks = self._ranks(index)
         shutil.rmtree(self.folder / "copy")
         right = {(question, document) for question, document, _ in self.asked}
         taken = [lesson for lesson in report.lessons if lesson.outcome is Outcome.LEARNED]
@@ -104,23 +104,32 @@ class Trial:
 
     def _asked(self, index: Index, chosen: set[int]) -> Asked:
         found: Asked = []
-        seen: dict[int, int] = {}
-        train = self.data.train
-        for text, owner in zip(train.texts, train.owners.tolist(), strict=True):
-            seen[owner] = seen.get(owner, 0) + 1
-            if owner in chosen and seen[owner] <= A_DOCUMENT:
-                right, text = self.data.documents[owner].id, " ".join(text.split())
-                hits = index.search(text, 2)
-                found.append((text, right, next(hit.document_id for hit in hits if hit.document_id != right)))
+        logged, self.apart = self._split(chosen)
+        for text, _, owner in logged:
+            right, text = self.data.documents[owner].id, " ".join(text.split())
+            hits = index.search(text, 2)
+            found.append((text, right, next(hit.document_id for hit in hits if hit.document_id != right)))
         return found
 
-    def _ranks(self, index: Index, chosen: set[int]) -> dict[str, Ranks]:
+    def _split(self, chosen: set[int]) -> tuple[list[Question], list[Question]]:
+        """The training questions that are in the log, and those apart from it with the validation ones."""
+        logged: list[Question] = []
+        apart: list[Question] = []
+        seen = Counter[int]()
+        for part in (self.data.train, self.data.val):
+            for one in zip(part.texts, part.embeddings, part.owners.tolist(), strict=True):
+                owner = one[2]
+                if owner in chosen:
+                    seen[owner] += part is self.data.train
+                    in_log = part is self.data.train and seen[owner] <= A_DOCUMENT
+                    (logged if in_log else apart).append(one)
+        return logged, apart
+
+    def _ranks(self, index: Index) -> dict[str, Ranks]:
         rows = {record.document.id: record.row for record in index.engine.records()}
-        val = self.data.val
         probes = [
             Probe(text=text, embedding=embedding, row=rows[self.data.documents[owner].id], dense=0.0)
-            for text, embedding, owner in zip(val.texts, val.embeddings, val.owners.tolist(), strict=True)
-            if owner in chosen
+            for text, embedding, owner in self.apart
         ]
         view = index.engine.view()
         found = ranks_by_fusion(view, probes, (LEARNED_ALONE, WORDS_ALONE, view.settings.fusion))
