@@ -69,7 +69,7 @@ test-all: lint lint-integrations browser $(VENV)/.research  ## everything, also 
 	$(BIN)/python -m tests.processors --all
 
 test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started for them alone
-	$(BIN)/python -m tests.milvus_server $(BIN)/pytest -m milvus
+	$(BIN)/python -m tests.milvus_server $(BIN)/pytest -m "milvus and not slow"
 
 milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
 	$(BIN)/python -m tests.milvus_server

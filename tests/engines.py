@@ -24,13 +24,7 @@ from tests.milvus_server import ADDRESS
 HAS_LITE = importlib.util.find_spec("milvus_lite") is not None and importlib.util.find_spec("pymilvus") is not None
 REQUIRED = os.environ.get("INCDSI_REQUIRE_MILVUS") == "1"  # skipping is for laptops
 FOLDER = "folder"
-SERVER = pytest.param(
-    "server",
-    marks=[
-        pytest.mark.milvus,
-        pytest.mark.skipif(ADDRESS not in os.environ, reason="no Milvus server here; `make test-milvus` starts one"),
-    ],
-)
+FRESH = "fresh"  # begins names where there never was anything
 Place = Callable[[str], Any]
 LIVES_FOR = 1.0  # seconds: so long a test waits for a writer that is gone
 
@@ -39,6 +33,13 @@ def lite(heavy: bool) -> Any:
     """Milvus Lite in this process; what makes thousands of calls is slow there."""
     marks = [pytest.mark.skipif(not HAS_LITE and not REQUIRED, reason="milvus-lite is not installed")]
     return pytest.param("lite", marks=[*marks, pytest.mark.slow] if heavy else marks)
+
+
+def server(heavy: bool) -> Any:
+    """A real server, which `make test-milvus` starts."""
+    missing = pytest.mark.skipif(ADDRESS not in os.environ, reason="no Milvus server; `make test-milvus` starts one")
+    marks = [pytest.mark.milvus, missing]
+    return pytest.param("server", marks=[*marks, pytest.mark.slow] if heavy else marks)
 
 
 def places(kind: str, folder: Path) -> Iterator[Callable[[str], Any]]:
@@ -68,7 +69,10 @@ def _server(address: str) -> Iterator[Callable[[str], str]]:
     own: dict[str, str] = {}
 
     def place(name: str) -> str:
-        plain = own.setdefault(name, _FREE.pop() if _FREE else f"pool{next(_NUMBERS)}_{uuid.uuid4().hex[:8]}")
+        if name not in own:
+            reuse = _FREE and not name.startswith(FRESH)
+            own[name] = _FREE.pop() if reuse else f"pool{next(_NUMBERS)}_{uuid.uuid4().hex[:8]}"
+        plain = own[name]
         return f"milvus://{address}/{plain}"
 
     with (

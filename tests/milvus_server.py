@@ -109,10 +109,10 @@ class MilvusServer:
 
     def kill(self) -> None:
         """SIGKILL, as power would: nothing is said goodbye to."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
 
     def _wait(self) -> None:
         assert self._process is not None
@@ -147,7 +147,7 @@ def _configuration(folder: Path) -> dict[str, Any]:
     for check in ("checkInterval", "checkChannelInterval", "checkSegmentInterval", "distPullInterval"):
         plain["queryCoord"][check] = 50
     plain["common"]["gracefulStopTimeout"] = 2  # else SIGTERM hangs for minutes
-    plain["common"]["session"]["ttl"] = 5  # back 13 s after SIGKILL instead of 40
+    plain["common"]["session"]["ttl"] = 10  # back soon after SIGKILL, not after 40 s; shorter, a busy machine ends it
     plain["quotaAndLimits"]["enabled"] = False
     plain["log"]["level"] = "warn"
     return plain

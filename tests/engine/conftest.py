@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import SERVER, Place, lite, places
+from tests.engines import Place, lite, places, server
 
 
-@pytest.fixture(params=[lite(heavy=False), SERVER])
+@pytest.fixture(params=[lite(heavy=False), server(heavy=False)])
 def milvus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Where an index of that name lives on Milvus."""
     yield from places(request.param, tmp_path)

@@ -270,13 +270,13 @@ def test_another_encoder_is_refused(milvus: Place) -> None:
 
 def test_a_name_without_an_index_is_refused(milvus: Place) -> None:
     with pytest.raises(IndexNotFound, match="no index at milvus"):
-        Index.open(milvus("nothing"), TOY)
+        Index.open(milvus("fresh nothing"), TOY)
 
 
 def test_collections_of_somebody_else_and_of_a_newer_format_are_refused(milvus: Place) -> None:
     for name, fields, says in (
-        ("theirs", {"kind": LOG["kind"]}, "not made by incdsi"),
-        ("newer", {"incdsi_9": LOG["kind"]}, "upgrade incdsi"),
+        ("fresh theirs", {"kind": LOG["kind"]}, "not made by incdsi"),
+        ("fresh newer", {"incdsi_9": LOG["kind"]}, "upgrade incdsi"),
     ):
         address = parse(milvus(name))
         connection = Connection(address)

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[1] / "store"))  # the crash harness a
 from index_samples import TOY
 
 from incdsi.index import Index
-from tests.engines import FOLDER, SERVER, Place, lite, places
+from tests.engines import FOLDER, Place, lite, places, server
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -21,7 +21,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         chosen = [FOLDER]
         if metafunc.definition.get_closest_marker("folder") is None:
             heavy = metafunc.definition.get_closest_marker("heavy") is not None
-            chosen += [lite(heavy), SERVER]
+            chosen += [lite(heavy), server(heavy)]
         metafunc.parametrize("place", chosen, indirect=True)
 
 

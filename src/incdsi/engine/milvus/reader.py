@@ -201,7 +201,7 @@ class MilvusReader:
         for _ in range(TRIES):
             commits = self._log.after(0, STRONG)
             if not commits:
-                raise IndexNotFound(f"the index at {self} was never finished; create it again")
+                raise IndexNotFound(f"no index at {self}, only the beginnings of one; create it or check the name")
             table, places = replayed(commits)
             server = server_of(self._connection, table)
             self._connection.load(server.names.documents, server.names.queries)
