@@ -88,6 +88,11 @@ bench-stage1: $(READY)  ## every way to the first document vectors, on real ques
 bench-index: $(READY) $(VENV)/.peers  ## adds and searches beside faiss and Chroma
 	$(BIN)/python -m benchmarks.index
 
+.PHONY: bench-passages
+bench: bench-passages
+bench-passages: $(READY) $(VENV)/.peers  ## long documents in passages and whole, beside chunks in faiss and BM25 (about 10 minutes)
+	$(BIN)/python -m benchmarks.passages
+
 bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, beside the same on faiss
 	$(BIN)/python -m benchmarks.server
 

@@ -18,15 +18,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from incdsi.cli.output import printable, sentences, snippet
+from incdsi.cli.output import printable, sentences
 from incdsi.documents import Document
 from incdsi.filters import parse
-from incdsi.lexical import tokenize
+from incdsi.index.snippets import snippet_of
+from incdsi.lexical import LexicalIndex, tokenize
 from incdsi.markdown import heading, without_links
 from incdsi.readers import read_documents
 from incdsi.store.filter_sql import compile_filter
 from incdsi.text.generators import Spans
 from incdsi.text.generators.spans import WINDOW, WINDOWS
+from incdsi.text.passages.splitting import Sections
 from incdsi.text.queries import distinct
 
 SOURCE = Path(__file__).parent.parent / "src"  # both packages
@@ -95,6 +97,15 @@ ATTACKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("", "1", ""),
     ),
     r"[a-z0-9]+": (("", "a", ""), ("", "a ", "")),
+    r"(?:[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff])+": (
+        ("", "a", "_"),
+        ("", "a_", ""),
+        ("", "\u0301", "_"),
+    ),
+    r"<h([1-6])\b[^<>]{0,200}+>": (("", "<h1", ""), ("", "<h1 a", ""), ("<h1 ", "a", ""), ("", "<h1>", "")),
+    r"([=\-~^\"'`#*+.:_])\1{2,}+[ \t\r]*+": (("", "=", "x"), ("===", " ", "x"), ("", "== ", ""), ("", "=-", "")),
+    r" {0,3}(```|~~~)": (*SPACES, ("", "``", ""), ("", "  ", "`")),
+    r"(?:[-*+•>|]|\d{1,3}[.)])[ \t]": (*SPACES, ("", "1.", ""), ("", "-", ""), ("", "12", ")")),
 }
 
 # What reads text that somebody else wrote, and more texts for it.
@@ -106,6 +117,9 @@ TEXTS = (
     ("", "# a\n", ""),
     ("", "a\n", ""),
     ("", "a. B; ", ""),
+    ("", "<h1>a</b>", ""),
+    ("", "<h1>a</h1>\n", ""),
+    ("", "ab\n===\n", ""),
     ("a", "\u0301", "\u0323" * (SIZE // 2)),
     ("あ", "\u3099", "\u0323" * (SIZE // 2)),
     ("", '"', ""),
@@ -133,12 +147,13 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "without_links": without_links,
     "Spans": lambda text: Spans()(Document(id="a", title=text, text=text)),
     "Spans of a text read whole": lambda text: Spans()(Document(id="a", text=text[: WINDOW * WINDOWS - 1] + "b")),
+    "Sections": lambda text: Sections().pieces(text, lambda some: [len(one) // 4 for one in some]),
     "tokenize": tokenize,
     "tokenize German": lambda text: tokenize(text, "german"),
     "distinct": lambda text: distinct(text.split(" ")),
     "printable": printable,
     "sentences": lambda text: sentences(text.split("\n"), "lines"),
-    "snippet": lambda text: snippet(text, "a b"),
+    "snippet_of": lambda text: snippet_of(text, LexicalIndex().marker("a b あ登山")),
     "a filter": lambda text: compile_filter(parse({"or": [{text: {"in": text.split(" ")[:20_000]}}]})),
 }
 READERS: dict[str, Callable[[str], object]] = {

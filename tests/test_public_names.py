@@ -18,8 +18,10 @@ def test_the_package_exports_exactly_these_names():
         "Index",
         "Learned",
         "Margins",
+        "Passage",
         "Query",
         "SearchIndex",
+        "Snippet",
         "Taught",
         "Weights",
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 from incdsi.clicks import Click, Learned
-from incdsi.documents import Addition, Document, Hit, Query, Taught
+from incdsi.documents import Addition, Document, Hit, Passage, Query, Snippet, Taught
 from incdsi.errors import IncDSIError
 from incdsi.hyperparameters import Hyperparameters, Margins, Weights
 from incdsi.search_index import SearchIndex
@@ -27,8 +27,10 @@ __all__ = [
     "Index",
     "Learned",
     "Margins",
+    "Passage",
     "Query",
     "SearchIndex",
+    "Snippet",
     "Taught",
     "Weights",
 ]

@@ -1,4 +1,4 @@
-"""The nouns users meet: Document, Query, Taught, Hit, Addition."""
+"""The nouns users meet: Document, Query, Taught, Hit, Passage, Snippet, Addition."""
 
 from __future__ import annotations
 
@@ -122,12 +122,72 @@ def queries_from_json(plain: Mapping[str, Any]) -> list[str]:
     return [Taught(text) if text in taught else text for text in plain["queries"]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snippet:
+    """A few words of a text on one line, and where those that were asked are in it: (begin, end), rising."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+    def marked(self, before: str = "**", after: str = "**") -> str:
+        """The text with something before and after each of these words.
+
+        >>> Snippet(text="Waterproof boots.", marks=((11, 16),)).marked("<b>", "</b>")
+        'Waterproof <b>boots</b>.'
+        """
+        ends = (0, *(end for _, end in self.marks))
+        pieces = [
+            f"{self.text[last:start]}{before}{self.text[start:end]}{after}"
+            for last, (start, end) in zip(ends, self.marks, strict=False)
+        ]
+        return "".join((*pieces, self.text[ends[-1] :]))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the inverse of `from_json`."""
+        return {"text": self.text, "marks": [list(mark) for mark in self.marks]}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(text=plain["text"], marks=tuple((start, end) for start, end in plain["marks"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Passage:
+    """A stretch of a long document's text, from `start` to `end`, and the headings it is under, the outermost first."""
+
+    text: str
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    snippet: Snippet
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; the inverse of `from_json`."""
+        plain = {"headings": list(self.headings), "start": self.start, "end": self.end, "text": self.text}
+        return {**plain, "snippet": self.snippet.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(
+            text=plain["text"],
+            start=plain["start"],
+            end=plain["end"],
+            headings=tuple(plain["headings"]),
+            snippet=Snippet.from_json(plain["snippet"]),
+        )
+
+    def __repr__(self) -> str:
+        return f"Passage({self.start}, {self.end}, headings={self.headings}, {_short(self.text)})"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Hit:
     """One search result; `rank` counts from 1.
 
     A fused score is the sum of its `learned`, `nearest` and `lexical` parts; by one of them alone the others are None.
     `confidence` is the probability that this hit is right; None before the index has questions to learn it from.
+    `passages` are those of a long document that match best, one unless more were asked for; a short one has none.
+    `snippet` is the stretch of the best of them, or of a short text, that says most of what was asked.
     """
 
     document_id: str
@@ -138,6 +198,13 @@ class Hit:
     lexical: float | None = None
     nearest: float | None = None
     confidence: float | None = None
+    passages: tuple[Passage, ...] = ()
+    snippet: Snippet = Snippet(text="")
+
+    @property
+    def passage(self) -> Passage | None:
+        """The passage of a long document that matches best."""
+        return self.passages[0] if self.passages else None
 
     def __repr__(self) -> str:
         shown = self.document.title or self.document.text

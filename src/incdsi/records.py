@@ -1,4 +1,4 @@
-"""What an engine keeps: Record, StoredQuery, Answer."""
+"""What an engine keeps: Record, StoredQuery, StoredPassage, Answer."""
 
 from __future__ import annotations
 
@@ -39,9 +39,32 @@ class StoredQuery:
         return not (self.held_out or self.given_up)
 
 
+class Piece(NamedTuple):
+    """A stretch of a text, and the headings it is under, the outermost first."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+class Passaged(NamedTuple):
+    """A document with its passages; none when it is short."""
+
+    document: Document
+    passages: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredPassage:
+    """A passage of a long document: where it is in its text, and its embedding (h,)."""
+
+    piece: Piece
+    embedding: Vector
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Record:
-    """A document with everything solved for it: vector (h,), anchor (h,), queries.
+    """A document with everything solved for it: vector (h,), anchor (h,), queries, and its passages if it is long.
 
     `constrained_by` are the rows whose constraints were active when it was solved, stored sorted
     and once each. `row` and `sequence` are given by the store and ignored when writing. Arrays
@@ -52,29 +75,51 @@ class Record:
     vector: Vector
     anchor: Vector
     queries: tuple[StoredQuery, ...] = ()
+    passages: tuple[StoredPassage, ...] = ()
     constrained_by: tuple[int, ...] = ()
     row: int = 0
     sequence: int = 0
 
     @property
-    def words(self) -> str:
-        """What it is found by in lexical search."""
-        return words_of(self.document, self.queries)
+    def words(self) -> list[str]:
+        """What it is found by in lexical search, by the best of them."""
+        return words_of(self.document, self.queries, self.passages)
 
     @property
     def texts(self) -> list[Vector]:
-        """The embeddings (h,) of its text and of the queries it is placed by: what may be nearest to a query."""
-        return [self.anchor, *(query.embedding for query in self.queries if query.used)]
+        """The embeddings (h,) of what may be nearest to a query."""
+        return texts_of(self.anchor, self.queries, self.passages)
 
 
-def words_of(document: Document, queries: Iterable[StoredQuery]) -> str:
+def texts_of(anchor: Vector, queries: Sequence[StoredQuery], passages: Sequence[StoredPassage]) -> list[Vector]:
+    """The embeddings of a document's text and of the queries it is placed by.
+
+    A long one has its passages instead of text and generated queries, in their order and first.
+    """
+    used = [query for query in queries if query.used and not (passages and query.generated)]
+    return [*([one.embedding for one in passages] or [anchor]), *(query.embedding for query in used)]
+
+
+def words_of(document: Document, queries: Iterable[StoredQuery], passages: Sequence[StoredPassage]) -> list[str]:
     """A document's content and what people asked for it or taught it; not what was generated, not what is held out.
 
-    What was taught is said so often that no other document says it better.
+    What was taught is said so often that no other document says it better. A long one has each passage on its own, in
+    their order and first, then what was asked.
     """
     asked = (query for query in queries if not (query.generated or query.held_out))
-    said = (text for query in asked for text in [query.text] * (TAUGHT_TIMES if query.taught else 1))
-    return "\n".join((document.content, *said))
+    said = [text for query in asked for text in [query.text] * (TAUGHT_TIMES if query.taught else 1)]
+    if not passages:
+        return ["\n".join((document.content, *said))]
+    return [
+        *(passage_text(document, one.piece) for one in passages),
+        *(["\n".join((document.title, *said))] if said else []),
+    ]
+
+
+def passage_text(document: Document, piece: Piece) -> str:
+    """A passage after its document's title and the headings it is under: what is embedded, and found by words."""
+    path = dict.fromkeys(one for one in (document.title, *piece.headings) if one)
+    return "\n".join((*([": ".join(path)] if path else ()), document.text[piece.start : piece.end]))
 
 
 class Answer(NamedTuple):

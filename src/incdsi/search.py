@@ -27,10 +27,10 @@ def check_mode(mode: str) -> Mode:
     raise InvalidInput(f"there is no mode {mode!r}; choose one of {', '.join(get_args(Mode))}")
 
 
-def check_k(k: int) -> None:
-    """Refuse what is no number of documents."""
+def check_k(k: int, name: str = "k") -> None:
+    """Refuse what is no number of documents, or of whatever has that name."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InvalidInput(f"k must be a whole number of at least 1, not {k!r}")
+        raise InvalidInput(f"{name} must be a whole number of at least 1, not {k!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

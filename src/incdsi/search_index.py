@@ -68,11 +68,19 @@ class SearchIndex(Protocol):
         """All documents as of one moment, each with its queries."""
 
     def search(
-        self, text: str, k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
+        self,
+        text: str,
+        k: int = 10,
+        where: Where | None = None,
+        mode: str = "fused",
+        *,
+        least: float | None = None,
+        passages: int = 1,
     ) -> list[Hit]:
         """The k best documents for a text; `where` filters on metadata before they are chosen.
 
-        `least` leaves out hits of less `confidence` than that; InvalidInput while the index cannot tell.
+        `least` leaves out hits of less `confidence` than that; InvalidInput while the index cannot tell. Each document
+        is found once; of a long one `Hit.passages` are the best `passages`.
         """
 
     def search_many(
@@ -83,6 +91,7 @@ class SearchIndex(Protocol):
         mode: str = "fused",
         *,
         least: float | None = None,
+        passages: int = 1,
     ) -> list[list[Hit]]:
         """The k best documents for each text."""
 

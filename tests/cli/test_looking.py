@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from incdsi.cli.output import as_line, snippet
+from incdsi.cli.output import as_line
 from incdsi.confidence import Confidence
 from incdsi.index import Index
 from tests.cli.conftest import DOCUMENTS, Run, write
@@ -36,6 +36,8 @@ def test_search_json_has_every_hit_with_its_document(run: Run, shop: Path) -> No
         "title": "",
         "text": "how deep is the sea",
         "metadata": {"lang": "en", "year": 2005},
+        "snippet": {"text": "how deep is the sea", "marks": [[0, 3], [4, 8], [9, 11], [12, 15], [16, 19]]},
+        "passages": [],
     }
 
 
@@ -184,16 +186,6 @@ def test_version_names_the_format(run: Run) -> None:
     assert told["incdsi"]
     assert told["index_format"] >= 1
     assert told["incdsi"] in run("version").stdout
-
-
-def test_a_snippet_is_where_the_words_are() -> None:
-    text = "filler " * 500 + "the waterproof hiking boots " + "filler " * 500
-    found = snippet(text, "waterproof boots")
-    assert "waterproof hiking boots" in found
-    assert found.startswith("…")
-    assert found.endswith("…")
-    assert snippet("", "x") == ""
-    assert snippet("short text", "zebra") == "short text"
 
 
 def test_json_has_no_infinities() -> None:

@@ -381,3 +381,18 @@ def test_asyncio_takes_the_arguments_of_an_index(name: str) -> None:
 
 def arguments(verb: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     return {name: (one.kind, one.default) for name, one in inspect.signature(verb).parameters.items()}
+
+
+def test_a_long_document_is_found_once_by_its_best_passages(index: SearchIndex) -> None:
+    sections = (f"## About {word}\n" + f"The {word} of this boot is {word}. " * 40 for word in ("wax", "lace", "sole"))
+    manual = Document(id="manual", title="Boots", text="\n".join(sections))
+    index.add_many([manual, *docs(3)])
+    (hit,) = (hit for hit in index.search("lace", 9, passages=2) if hit.document_id == "manual")
+    assert hit.document == manual
+    assert [passage.headings for passage in hit.passages] == [("About lace",)] * 2
+    assert hit.passage is not None
+    assert hit.passage.text == manual.text[hit.passage.start : hit.passage.end]
+    assert "<lace>" in hit.snippet.marked("<", ">")
+    assert index.search_many(["lace"], 9, passages=2) == [index.search("lace", 9, passages=2)]
+    with pytest.raises(InvalidInput):
+        index.search("lace", passages=0)

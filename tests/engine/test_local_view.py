@@ -156,14 +156,14 @@ def test_words_alone_find_a_document_that_is_replaced_while_they_are_looked_up(m
     rng = np.random.default_rng(3)
     one = record(1, rng)
     shelf.live.put([one])
-    view, look = shelf.view(), shelf.live.words.scores
+    view, look = shelf.view(), shelf.live.words.scores_and_limit
 
-    def late(text: str, size: int) -> np.ndarray:
+    def late(text: str, size: int) -> tuple[np.ndarray, float]:
         monkeypatch.undo()
         shelf.live.put([one])  # the same document again, in another slot
         return look(text, size)
 
-    monkeypatch.setattr(shelf.live.words, "scores", late)
+    monkeypatch.setattr(shelf.live.words, "scores_and_limit", late)
     assert view.lexical(one.document.text).top(1).rows.tolist() == [1]
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,31 @@ def test_it_finds_what_a_folder_finds_and_places_where_a_folder_places(pair: tup
     assert ours.keys() == theirs.keys()
     assert max(float(np.abs(ours[id] - theirs[id]).max()) for id in ours) < 1e-4
     assert there.verify() == []
+
+
+def test_a_long_document_is_found_by_the_passages_that_a_folder_finds(pair: tuple[Index, Index], milvus: Place) -> None:
+    sections = [f"## About {word}\n" + f"The {word} of this boot is {word}. " * 40 for word in ("wax", "lace", "sole")]
+    manual = Document(id="manual", title="Boots", text="\n".join(sections))
+
+    def shown(index: Index) -> list[Any]:
+        return [
+            (probe, mode, hit.document_id, round(hit.score, 5), hit.passages, hit.snippet)
+            for probe in ("the lace", "sole of a boot", "a river at night")
+            for mode in MODES
+            for hit in index.search(probe, 5, mode=mode, passages=2)
+        ]
+
+    for index in pair:
+        index.add_many([manual, *docs(6)], {"manual": ["what is it made of"]})
+        index.teach("hobnails", "manual")
+        index.update(replace(manual, text="\n".join(sections[1:])))
+    there, here = pair
+    assert shown(there) == shown(here)
+    assert any(passages for *_, passages, _ in shown(there))
+    there.close()
+    with Index.open(milvus("shop"), TOY) as again:
+        assert shown(again) == shown(here)
+        assert again.verify() == []
 
 
 def test_a_filter_means_what_it_means_in_a_folder(pair: tuple[Index, Index]) -> None:

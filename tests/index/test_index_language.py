@@ -47,6 +47,7 @@ def as_of_format_2(path: Path) -> None:
     stored = json.loads(connection.execute("SELECT value FROM settings WHERE key = ?", (KEY,)).get)
     older = {name: value for name, value in stored.items() if name not in ("language", "stemmer")}
     connection.execute("UPDATE settings SET value = ? WHERE key = ?", (json.dumps(older), KEY))
+    connection.execute("DROP TABLE passages")
     connection.execute("DELETE FROM migrations WHERE version > 2")
     connection.pragma("user_version", 2)
     connection.close()

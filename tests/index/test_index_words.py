@@ -64,11 +64,11 @@ def test_what_is_held_out_and_what_was_generated_add_no_word(index: Index) -> No
     for id, question in held_out.items():
         number = question.split()[-1]  # in no text and in no other question of this document
         assert by_words(index, f"{id} {number}") == expected(index, f"{id} {number}")
-        assert number not in record(index, id).words.split()
+        assert number not in " ".join(record(index, id).words).split()
     for one in batch:
         queries = record(index, one.id).queries
-        words = record(index, one.id).words.split("\n")
-        assert words == [one.content, *(q.text for q in queries if not q.generated and not q.held_out)]
+        (words,) = record(index, one.id).words
+        assert words.split("\n") == [one.content, *(q.text for q in queries if not q.generated and not q.held_out)]
 
 
 @given(CHANGES)

@@ -35,7 +35,7 @@ def trained(vectors, owners, embeddings) -> TrainedModel:
 
 def records(model: TrainedModel):
     documents = [Document(id=f"document {number}", text="text") for number in range(len(model.document_vectors))]
-    return taken_over(documents, {}, model)
+    return taken_over(documents, {}, model, "none")
 
 
 def test_a_tie_is_no_win():

@@ -8,12 +8,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from incdsi.documents import Document
 from incdsi.index import Index
 from incdsi.info import Info, Quality
 from incdsi.server.figures import Observer, Recorder, advice
@@ -35,6 +37,30 @@ def filled(http: httpx2.Client, index: Index) -> httpx2.Client:
     some = docs(30)
     index.add_many(some, asked_for(some))
     return http
+
+
+def test_a_hit_has_its_snippet_and_a_long_document_its_passages_in_place_of_its_text(
+    http: httpx2.Client, index: Index
+) -> None:
+    sections = (f"## About {word}\n" + f"The {word} of this boot is {word}. " * 80 for word in ("wax", "lace", "sole"))
+    manual = Document(id="manual", title="Boots", text="\n".join(sections))
+    index.add_many([manual, Document(id="short", text="A lace.")])
+
+    def found(**asked: object) -> dict[str, dict[str, Any]]:
+        answer = http.post("/v1/search", json={"query": "lace", **asked}).json()
+        return {hit["document"]["id"]: hit for hit in answer["hits"]}
+
+    long, short = found()["manual"], found()["short"]
+    assert (long["document"]["text"], short["document"]["text"], short["passages"]) == (None, "A lace.", [])
+    assert short["snippet"] == {"text": "A lace.", "marks": [[2, 6]]}
+    (passage,) = long["passages"]
+    assert passage["headings"] == ["About lace"]
+    assert passage["text"] == manual.text[passage["start"] : passage["end"]]
+    assert long["snippet"] == passage["snippet"]
+    assert len(http.post("/v1/search", json={"query": "lace"}).content) < 5000 < len(manual.text)
+    assert found(texts="all")["manual"]["document"]["text"] == manual.text
+    assert found(texts="none")["short"]["document"]["text"] is None
+    assert len(found(passages=3)["manual"]["passages"]) == 3
 
 
 def test_hits_are_those_of_the_index_with_the_parts_of_their_scores(filled: httpx2.Client, index: Index) -> None:

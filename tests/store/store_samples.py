@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from incdsi.documents import Document
-from incdsi.records import Record, StoredQuery
+from incdsi.records import Piece, Record, StoredPassage, StoredQuery
 from incdsi.store import Store
 
 H = 8
@@ -32,6 +32,13 @@ def sample(id: str, revision: int = 0, *, metadata: Mapping[str, Any] | None = N
         )
         for number in range(count)
     )
+    passages = tuple(
+        StoredPassage(
+            piece=Piece(number, number + 1, (f"{id}/{revision}",)),
+            embedding=rng.standard_normal(H, dtype=np.float32),
+        )
+        for number in range(int(rng.integers(0, 4)))
+    )
     return Record(
         document=Document(
             id=id,
@@ -42,6 +49,7 @@ def sample(id: str, revision: int = 0, *, metadata: Mapping[str, Any] | None = N
         vector=rng.standard_normal(H, dtype=np.float32),
         anchor=rng.standard_normal(H, dtype=np.float32),
         queries=queries,
+        passages=passages,
         constrained_by=tuple(int(row) for row in rng.integers(1, 30, 3)),
     )
 
@@ -57,6 +65,7 @@ def content(record: Record) -> tuple[Any, ...]:
             (q.text, q.embedding.tobytes(), q.generated, q.held_out, q.given_up, q.preserved, q.own_score)
             for q in record.queries
         ),
+        tuple((one.piece, one.embedding.tobytes()) for one in record.passages),
         tuple(sorted(set(record.constrained_by))),
     )
 

@@ -61,29 +61,39 @@ def search(
     where: Filter = None,
     mode: SearchMode = Mode.fused,
     least: LeastConfidence = None,
+    passages: Annotated[
+        int, typer.Option("--passages", min=1, metavar="N", help="Show N passages of each long document.")
+    ] = 1,
+    no_text: Annotated[bool, typer.Option("--no-text", help="Leave texts out.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find documents.
+
+    Each is found once, a long one by the passage that matches best. --json has a long document's
+    passages in place of its text; `incdsi get` shows it whole.
 
     \b
     Examples:
       incdsi search "waterproof hiking boots" --index shop
       incdsi search "boots" --index shop -k 3 --where '{"lang": "en", "price": {"lt": 100}}'
+      incdsi search "how do I care for leather" --index shop --passages 3
+      incdsi search "boots" --index shop --json --no-text
       incdsi search - --index shop --mode lexical --json < queries.txt
     """
     chosen = parse_filter(where)
     with open_index(index) as opened:
         for texts in _queries(query):
             begin = time.perf_counter()
-            found = opened.search_many(texts, k, chosen, mode, least=least)
+            found = opened.search_many(texts, k, chosen, mode, least=least, passages=passages)
             spent = 1000 * (time.perf_counter() - begin) / len(texts)
             for text, hits in zip(texts, found, strict=True):
                 if as_json:
-                    hit_list = [hit_json(hit) for hit in hits]
+                    hit_list = [hit_json(hit, texts=not no_text) for hit in hits]
                     emit({"query": text, "mode": mode, "milliseconds": spent, "hits": hit_list})
                 else:
+                    nothing = "" if hits else _nothing(opened, mode, least, filtered=chosen is not None)
                     show(*([f"\n{text}"] if query == "-" else []))
-                    show(hits_table(text, hits) if hits else _nothing(opened, mode, least, filtered=chosen is not None))
+                    show(nothing or hits_table(hits, texts=not no_text))
 
 
 @app.command()

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from incdsi.documents import Addition, Document, Hit, queries_to_json
+from incdsi.documents import Addition, Document, Hit, Snippet, queries_to_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from incdsi.info import Tuning
 
 MOST_SENTENCES = 20
 TUNED = ("learned", "fused")
 MOST_CONFLICTS = 10
-SNIPPET_WORDS = 32
-SNIPPET_FROM = 100_000  # characters looked at
 
 # Control characters but tab and line feed, separators of lines, overrides of direction, lone surrogates.
 _STEERING = ((0x00, 0x09), (0x0B, 0x20), (0x7F, 0xA0), (0x2028, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
@@ -75,11 +74,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> RenderableTy
     return made
 
 
-def hits_table(query: str, hits: Sequence[Hit]) -> RenderableType:
-    """Rank, score, confidence where it is known, id, and the title over the text nearest to the query's words."""
+def hits_table(hits: Sequence[Hit], *, texts: bool = True) -> RenderableType:
+    """Rank, score, confidence where it is known, id, and the title over what matches best, its words in bold."""
     known = any(hit.confidence is not None for hit in hits)
     rows = [
-        (hit.rank, f"{hit.score:.3f}", *_confidence(hit, known), hit.document_id, _shown(query, hit.document))
+        (hit.rank, f"{hit.score:.3f}", *_confidence(hit, known), hit.document_id, _shown(hit, texts=texts))
         for hit in hits
     ]
     return table(("", "score", *(["right"] if known else []), "id", "document"), rows)
@@ -121,21 +120,6 @@ def gained(tuning: Tuning) -> str:
     return f"gained in H@1: {', '.join(parts)} points"
 
 
-def snippet(text: str, query: str) -> str:
-    """The stretch of text that holds most of the query's words, the first of equals."""
-    words = text[:SNIPPET_FROM].split()
-    wanted = {word for word in query.lower().split() if len(word) > 2}
-    starts = range(0, max(1, len(words) - SNIPPET_WORDS // 2), SNIPPET_WORDS // 2)
-
-    def found(start: int) -> int:
-        stretch = " ".join(words[start : start + SNIPPET_WORDS]).lower()
-        return sum(word in stretch for word in wanted)
-
-    best = max(starts, key=lambda start: (found(start), -start))
-    cut = "…" if best + SNIPPET_WORDS < len(words) else ""
-    return ("…" if best else "") + " ".join(words[best : best + SNIPPET_WORDS])[:400] + cut
-
-
 def printable(text: str) -> str:
     """The text with what would steer a terminal shown as an escape, such as \\x1b; lines and tabs are kept."""
     return text.replace("\r\n", "\n").translate(_ESCAPES)
@@ -161,18 +145,37 @@ def document_json(document: Document, queries: Sequence[str]) -> dict[str, Any]:
     return {**document.to_json(), **queries_to_json(queries)}
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
-    """A hit with its document."""
-    return {"rank": hit.rank, "score": hit.score, "confidence": hit.confidence, **hit.document.to_json()}
+def hit_json(hit: Hit, *, texts: bool = True) -> dict[str, Any]:
+    """A hit with its document, a long one by its best passages in place of its text; without `texts` no text at all."""
+    found = {"rank": hit.rank, "score": hit.score, "confidence": hit.confidence, **hit.document.to_json()}
+    passages = [passage.to_json() for passage in hit.passages]
+    for one in (*(passages if not texts else ()), *([found] if passages or not texts else ())):
+        del one["text"]
+    return {**found, "snippet": hit.snippet.to_json(), "passages": passages}
 
 
-def _shown(query: str, document: Document) -> RenderableType:
+def _shown(hit: Hit, *, texts: bool) -> RenderableType:
     from rich.text import Text
 
-    body = Text(printable(snippet(document.text, query)))
-    body.highlight_words([word for word in query.split() if len(word) > 2], "bold", case_sensitive=False)
-    title = " ".join(printable(document.title).split())
-    return Text.assemble((title, "bold cyan"), "\n", body) if title else body
+    title = " ".join(printable(hit.document.title).split())
+    lines = [Text(title, "bold cyan")] if title else []
+    for headings, snippet in [(one.headings, one.snippet) for one in hit.passages] or [((), hit.snippet)]:
+        path = " › ".join(heading for heading in headings if heading != hit.document.title)
+        lines += [Text(printable(path), "cyan")] if path else []
+        lines += [_in_bold(snippet)] if texts else []
+    return Text("\n").join(lines)
+
+
+def _in_bold(snippet: Snippet) -> Text:
+    from rich.text import Text
+
+    ends = (0, *(end for _, end in snippet.marks))
+    pieces = [
+        (snippet.text[last:start], snippet.text[start:end])
+        for last, (start, end) in zip(ends, snippet.marks, strict=False)
+    ]
+    parts = [part for before, word in pieces for part in (printable(before), (printable(word), "bold"))]
+    return Text.assemble(*parts, printable(snippet.text[ends[-1] :]))
 
 
 def _cause(problem: str) -> str:

@@ -60,9 +60,10 @@ def _bar(what: str) -> Iterator[Progress]:
             if known != [total]:
                 bar.reset(task, total=total)
                 known[:] = [total]
-            bar.update(task, completed=done)
+            bar.update(task, completed=done, description=what)
 
-        yield report
+        with announcing(lambda said: bar.update(task, description=f"{what} ({said})")):
+            yield report
 
 
 def _lines(what: str) -> Progress:

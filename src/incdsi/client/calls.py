@@ -16,6 +16,8 @@ from incdsi.documents import (
     Document,
     DocumentLike,
     Hit,
+    Passage,
+    Snippet,
     as_document,
     plain,
     queries_from_json,
@@ -106,16 +108,30 @@ def with_queries() -> Call[tuple[Document, list[str]]]:
 
 
 def search(
-    text: str, k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
+    text: str,
+    k: int = 10,
+    where: Where | None = None,
+    mode: str = "fused",
+    *,
+    least: float | None = None,
+    passages: int = 1,
 ) -> Call[list[Hit]]:
-    return _search({"query": _readable(text)}, k, where, mode, least, lambda found: _hits(found["hits"]))
+    return _search({"query": _readable(text)}, k, where, mode, least, passages, lambda found: _hits(found["hits"]))
 
 
 def search_many(
-    texts: Sequence[str], k: int = 10, where: Where | None = None, mode: str = "fused", *, least: float | None = None
+    texts: Sequence[str],
+    k: int = 10,
+    where: Where | None = None,
+    mode: str = "fused",
+    *,
+    least: float | None = None,
+    passages: int = 1,
 ) -> Call[list[list[Hit]]]:
     asked = {"queries": [_readable(text) for text in texts]}
-    return _search(asked, k, where, mode, least, lambda found: [_hits(one["hits"]) for one in found["results"]])
+    return _search(
+        asked, k, where, mode, least, passages, lambda found: [_hits(one["hits"]) for one in found["results"]]
+    )
 
 
 def info() -> Call[Info]:
@@ -229,10 +245,12 @@ def _search(
     where: Where | None,
     mode: str,
     least: float | None,
+    passages: int,
     read: Callable[[Any], T],
 ) -> Call[T]:
     given = {name: value for name, value in (("where", where), ("least", least)) if value is not None}
-    return _asked("/v1/search", {**asked, "k": k, "mode": mode, **given}, read)
+    body = {**asked, "k": k, "mode": mode, **given, "passages": passages, "texts": "all"}
+    return _asked("/v1/search", body, read)
 
 
 def _asked(path: str, asked: Mapping[str, object], read: Callable[[Any], T]) -> Call[T]:
@@ -338,6 +356,8 @@ def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:
             lexical=hit["lexical"],
             nearest=hit["nearest"],
             confidence=hit["confidence"],
+            passages=tuple(map(Passage.from_json, hit["passages"])),
+            snippet=Snippet.from_json(hit["snippet"]),
         )
         for hit in found
     ]

@@ -6,7 +6,7 @@ every document. Changes are made inside `Engine.changing`, in a `Batch` that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from incdsi.engine.settings import Settings
 from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import JSON, Answer, Record
+from incdsi.records import JSON, Answer, Passaged, Record
 from incdsi.rows.scores import Share, Spread
 from incdsi.text.encoders import Encoder
 
@@ -65,6 +65,10 @@ class Scored(Protocol):
         """The scores of these documents, (m,)."""
         ...
 
+    def within(self, row: int) -> Doubles:
+        """All scores of which that document's is the best, in the order of `Record.texts` or `Record.words`."""
+        ...
+
 
 class Spreading(Scored, Protocol):
     """Scores measured in standard deviations from their mean."""
@@ -100,7 +104,7 @@ class View(Protocol):
         ...
 
     def nearest(self, query: Floats, where: Filter | None = None) -> Spreading:
-        """Inner products with a query (h,) of each document's text and the queries it is placed by, the best of them.
+        """Inner products with a query (h,) of each document's texts (`Record.texts`), the best of them.
 
         Mean and spread are those of all these texts.
         """
@@ -116,6 +120,10 @@ class View(Protocol):
 
     def lexical(self, text: str, where: Filter | None = None) -> Worded:
         """BM25 over texts and what people asked."""
+        ...
+
+    def marker(self, query: str) -> Callable[[str], Sequence[tuple[int, int]]]:
+        """What finds, in a text, begin and end of the words that tell it was asked for: not those in most texts."""
         ...
 
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
@@ -204,6 +212,10 @@ class Engine(Protocol):
     def ids(self, rows: Iterable[int]) -> list[str]: ...
 
     def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]: ...
+
+    def passaged(self, rows: Sequence[int], most_bytes: int | None = None) -> list[Passaged]:
+        """As `documents`, each with its passages, of the same moment."""
+        ...
 
     def records(self) -> Iterator[Record]:
         """Everything, one after another, in the order of rows."""

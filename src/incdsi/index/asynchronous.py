@@ -24,6 +24,7 @@ from incdsi.info import Tuning
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator
+from incdsi.text.passages import Splitter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -122,15 +123,20 @@ class AsyncIndex:
         encoder: Encoder | str | Path | None = None,
         *,
         generator: Generator | None = None,
+        splitter: Splitter | None = None,
         key: str | None = None,
         create: bool = False,
         language: str | None = None,
     ) -> Self | AsyncRemoteIndex:
         """The index in a folder, `create`d if missing; an http(s) address opens an AsyncRemoteIndex."""
         if is_address(path):
-            return open_remote(AsyncRemoteIndex, path, key, encoder, generator, create or None, language)
+            return open_remote(AsyncRemoteIndex, path, key, encoder, generator, splitter, create or None, language)
         return cls(
-            await _made(lambda: Index.open(Path(path), encoder, generator=generator, create=create, language=language))
+            await _made(
+                lambda: Index.open(
+                    Path(path), encoder, generator=generator, splitter=splitter, create=create, language=language
+                )
+            )
         )
 
     async def close(self) -> None:

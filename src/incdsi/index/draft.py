@@ -13,10 +13,11 @@ from incdsi.documents import LONGEST_ID, Document, Taught, fold, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import Record, StoredQuery, words_of
-from incdsi.text.encoders import Encoder
+from incdsi.records import Record, StoredPassage, StoredQuery, passage_text, texts_of, words_of
+from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.one_pass import embed
+from incdsi.text.passages import Splitter, centre, embedded, passages_of
 from incdsi.text.queries import distinct
 
 LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held out
@@ -28,17 +29,27 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Draft:
-    """A document with its text's embedding (h,) and its queries, not yet placed; `row` is or will be its own."""
+    """A document with its text's embedding (h,), queries and passages, not yet placed; `row` is or will be its own.
+
+    The text of a long one is embedded as the mean of its passages.
+    """
 
     document: Document
     embedding: Floats
     queries: tuple[StoredQuery, ...]
+    passages: tuple[StoredPassage, ...] = ()
     row: int = 0
 
     @classmethod
     def of(cls, record: Record) -> Draft:
         """What a stored document is placed by."""
-        return cls(document=record.document, embedding=record.anchor, queries=record.queries, row=record.row)
+        return cls(
+            document=record.document,
+            embedding=record.anchor,
+            queries=record.queries,
+            passages=record.passages,
+            row=record.row,
+        )
 
     @property
     def used(self) -> list[int]:
@@ -46,14 +57,14 @@ class Draft:
         return [place for place, query in enumerate(self.queries) if query.used]
 
     @property
-    def words(self) -> str:
-        """What it will be found by in lexical search."""
-        return words_of(self.document, self.queries)
+    def words(self) -> list[str]:
+        """What it will be found by in lexical search, by the best of them."""
+        return words_of(self.document, self.queries, self.passages)
 
     @property
     def texts(self) -> list[Floats]:
-        """The embeddings of its text and of the queries it is placed by."""
-        return [self.embedding, *(query.embedding for query in self.queries if query.used)]
+        """The embeddings of what may be nearest to a query."""
+        return texts_of(self.embedding, self.queries, self.passages)
 
     @property
     def taught(self) -> bool:
@@ -72,7 +83,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
-    """How documents are prepared: the encoder, a way to the query generator, and whether queries are held out.
+    """How documents are prepared: the encoder, ways to query generator and splitter, whether queries are held out.
 
     In `one_pass`, generated queries that stand in the text are embedded with it.
 
@@ -83,6 +94,7 @@ class Drafter:
 
     encoder: Encoder
     generator: Callable[[], Generator]
+    splitter: Callable[[], Splitter]
     hold_out: bool
     elsewhere: Callable[[str, int], bool]
     one_pass: bool = False
@@ -104,14 +116,17 @@ class Drafter:
         return [replace(draft, row=row) for row, draft in enumerate(encoded, start=first_row)]
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
-        """A stored document with another text: what people asked is kept, what was generated is made anew."""
+        """A stored document with another text: what people asked is kept, what was generated is made anew.
+
+        Passages that are the same as before are not embedded again.
+        """
         held_out = {query.text for query in record.queries if query.held_out}
         with watch.step("generate"):
             generated = generate_all([document], self.generator())[document.id]
             both = distinct([*asked_of(record), *natural])
             asked = self._asked(document, both, generated, held_out, row=record.row)
         with watch.step("encode"):
-            (draft,) = self._encoded([document], [asked])
+            (draft,) = self._encoded([document], [asked], embedded(record.document, record.passages))
         return replace(draft, row=record.row)
 
     def attached(
@@ -174,13 +189,24 @@ class Drafter:
             *(_Text(text=text) for text in taught_among(natural)),
         ]
 
-    def _encoded(self, documents: Sequence[Document], asked: Sequence[Sequence[_Text]]) -> list[Draft]:
+    def _encoded(
+        self,
+        documents: Sequence[Document],
+        asked: Sequence[Sequence[_Text]],
+        known: Mapping[str, Floats] | None = None,
+    ) -> list[Draft]:
+        passages = passages_of(documents, self.encoder, self.splitter(), known)
         contents, texts = [document.content for document in documents], [[one.text for one in some] for some in asked]
         inside = [[one.text for one in some if one.generated] for some in asked] if self.one_pass else ()
         anchors, vectors = embed(self.encoder, contents, texts, inside)
         return [
-            Draft(document=document, embedding=anchor, queries=tuple(map(_stored, some, own)))
-            for document, anchor, some, own in zip(documents, anchors, asked, vectors, strict=True)
+            Draft(
+                document=document,
+                embedding=centre(parts) if parts else anchor,
+                queries=tuple(map(_stored, some, own)),
+                passages=parts,
+            )
+            for document, anchor, some, own, parts in zip(documents, anchors, asked, vectors, passages, strict=True)
         ]
 
 
@@ -271,9 +297,13 @@ def reencoded(records: Sequence[Record], encoder: Encoder, one_pass: bool, progr
         contents, texts = [one.document.content for one in portion], [[q.text for q in one.queries] for one in portion]
         inside = [[query.text for query in one.queries if query.generated] for one in portion] if one_pass else ()
         anchors, vectors = embed(encoder, contents, texts, inside)
+        cut = [passage_text(one.document, passage.piece) for one in portion for passage in one.passages]
+        pieces = iter(for_documents(encoder).encode(cut))
         for record, anchor, own in zip(portion, anchors, vectors, strict=True):
             queries = tuple(replace(query, embedding=one) for query, one in zip(record.queries, own, strict=True))
-            result.append(replace(record, anchor=anchor, queries=queries))
+            passages = tuple(replace(passage, embedding=next(pieces)) for passage in record.passages)
+            middle = centre(passages) if passages else anchor
+            result.append(replace(record, anchor=middle, queries=queries, passages=passages))
         if progress is not None:
             progress(len(result), len(records))
     return result

@@ -24,6 +24,7 @@ from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator
+from incdsi.text.passages import Splitter
 from incdsi.text.queries import distinct
 
 
@@ -48,6 +49,7 @@ class Index(Upkeep):
         encoder: Encoder | str | Path | None = None,
         *,
         generator: Generator | None = None,
+        splitter: Splitter | None = None,
         method: Method = "general",
         hyperparameters: Hyperparameters | None = None,
         tuning: bool = True,
@@ -57,12 +59,14 @@ class Index(Upkeep):
         """An empty index in a new folder; no encoder named means all-MiniLM-L6-v2.
 
         `language` stems its words: one of Snowball's, or "none". It is never guessed, and does not change.
+        Texts that the encoder cannot read whole are kept in passages, by headings and sentences; another `splitter` is
+        `Sections(tokens=...)`, a function from a text to pieces of it or to (start, end), or "none".
 
         In `one_pass`, sentences of a document are embedded with it: additions are quicker, and find a little less.
         """
         chosen = as_encoder(encoder)
-        create(path, chosen, generator, method, hyperparameters, tuning, language, one_pass)
-        return cls._around(open_engine(path), chosen, generator, None)
+        create(path, chosen, generator, splitter, method, hyperparameters, tuning, language, one_pass)
+        return cls._around(open_engine(path), chosen, generator, splitter, None)
 
     @classmethod
     def build(
@@ -75,6 +79,7 @@ class Index(Upkeep):
         encoder: Encoder | str | Path | None = None,
         generator: Generator | None = None,
         language: str = "english",
+        splitter: Splitter | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """A new index with these documents; `train` puts stage 1 before it.
@@ -86,11 +91,12 @@ class Index(Upkeep):
         require_new(batch, asked, ())
         asked = {id: distinct(texts) for id, texts in asked.items()}
         model = stage_one(batch, asked, encoder=encoder, generator=generator, mode=train, progress=progress)
-        index = cls.create(path, encoder if model is None else model.encoder, generator=generator, language=language)
+        chosen = encoder if model is None else model.encoder
+        index = cls.create(path, chosen, generator=generator, splitter=splitter, language=language)
         try:
             if model is not None and train == "frozen":
                 with index.engine.changing(None):
-                    index._writer.take_over(taken_over(batch, asked, model))
+                    index._writer.take_over(taken_over(batch, asked, model, index._writer.split_by()))
                 index.attach({id: taught for id, texts in asked.items() if (taught := taught_among(texts))})
                 with index.engine.changing(None):
                     rehearse(index._session, progress)
@@ -109,6 +115,7 @@ class Index(Upkeep):
         encoder: Encoder | str | Path | None = None,
         *,
         generator: Generator | None = None,
+        splitter: Splitter | None = None,
         create: bool = False,
         language: str | None = None,
     ) -> Self: ...
@@ -121,6 +128,7 @@ class Index(Upkeep):
         encoder: Encoder | str | Path | None = None,
         *,
         generator: Generator | None = None,
+        splitter: Splitter | None = None,
         key: str | None = None,
         create: bool = False,
         language: str | None = None,
@@ -133,28 +141,29 @@ class Index(Upkeep):
         encoder: Encoder | str | Path | None = None,
         *,
         generator: Generator | None = None,
+        splitter: Splitter | None = None,
         key: str | None = None,
         create: bool = False,
         language: str | None = None,
     ) -> SearchIndex:
         """The index in a folder, for searching and, while no other process does, for writing; `create` it if missing.
 
-        Queries go on to be written by the generator the index was made with; one of your own must be given again before
-        documents are added. Another that is given is kept with the first change it makes.
+        Queries go on to be written by the generator the index was made with, and texts to be split by its splitter; one
+        of your own must be given again before documents are added. Another is kept with the first change it makes.
         A `language` that is not the index's own is refused.
         milvus://host:port/name is an index on a Milvus server (docs/deploy/milvus.md); the verbs are the same.
         An http(s) address opens a RemoteIndex, with every verb of SearchIndex; `key` defaults to INCDSI_KEY.
         Type checkers see a SearchIndex for a str, which may be an address, and an Index for a Path.
         """
         if is_address(path):
-            return open_remote(RemoteIndex, path, key, encoder, generator, create or None, language)
+            return open_remote(RemoteIndex, path, key, encoder, generator, splitter, create or None, language)
         try:
             engine = open_engine(path)
         except IndexNotFound:
             if not create:
                 raise
-            return cls.create(path, encoder, generator=generator, language=language or "english")
-        return cls._around(engine, encoder, generator, language)
+            return cls.create(path, encoder, generator=generator, splitter=splitter, language=language or "english")
+        return cls._around(engine, encoder, generator, splitter, language)
 
     @classmethod
     def _around(
@@ -162,11 +171,12 @@ class Index(Upkeep):
         engine: Engine,
         encoder: Encoder | str | Path | None,
         generator: Generator | None,
+        splitter: Splitter | None,
         language: str | None,
     ) -> Self:
         try:
             require_language_of(engine, language)
-            return cls(engine, encoder, generator)
+            return cls(engine, encoder, generator, splitter)
         except BaseException:
             engine.close()
             raise

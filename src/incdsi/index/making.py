@@ -13,10 +13,11 @@ from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Method, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import PAPER, SAFE, Hyperparameters
-from incdsi.index.generator import DEFAULT_GENERATOR, GENERATOR
+from incdsi.index.remembered import DEFAULT_GENERATOR, DEFAULT_SPLITTER, GENERATOR, SPLITTER
 from incdsi.records import JSON
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator, described
+from incdsi.text.passages import Splitter, identity
 
 if TYPE_CHECKING:
     from incdsi.engine.milvus import MilvusEngine
@@ -28,6 +29,7 @@ def create(
     path: Path | str,
     encoder: Encoder,
     generator: Generator | None,
+    splitter: Splitter | None,
     method: Method,
     hyperparameters: Hyperparameters | None,
     tuning: bool,
@@ -45,7 +47,11 @@ def create(
         language=language,
         one_pass=one_pass,
     )
-    create_like(path, settings, encoder, {GENERATOR: described(generator or DEFAULT_GENERATOR)})
+    remembered = {
+        GENERATOR: described(generator or DEFAULT_GENERATOR),
+        SPLITTER: identity.described(splitter or DEFAULT_SPLITTER),
+    }
+    create_like(path, settings, encoder, remembered)
 
 
 def create_like(path: Path | str, settings: Settings, encoder: Encoder | None, beside: Mapping[str, JSON]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from incdsi.engine.copying import copy_records
 from incdsi.engine.protocol import Doubles, Engine, View
 from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, ModelNotFound
-from incdsi.index.generator import GENERATOR
 from incdsi.index.making import create_like, open_engine
+from incdsi.index.remembered import GENERATOR, SPLITTER
 from incdsi.index.tuning import TUNING_KEY
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -71,7 +71,7 @@ def _target(old: Engine, source: str, target: Path | str, given: Encoder | str |
             encoder = old.encoder(settings, given)
         except ModelNotFound:
             encoder = None  # one of the caller's own, given whenever the index is opened
-        beside = {GENERATOR: old.setting(GENERATOR), TUNING_KEY: old.setting(TUNING_KEY), UNFINISHED: source}
+        beside = {**{key: old.setting(key) for key in (GENERATOR, SPLITTER, TUNING_KEY)}, UNFINISHED: source}
         model = settings.model if encoder is not None else None
         create_like(target, replace(settings, model=model), encoder, beside)
         return open_engine(target)

@@ -101,6 +101,7 @@ def _placed(draft: Draft, placement: Placement, settings: Settings) -> Placed:
             vector=placement.vector,
             anchor=draft.embedding,
             queries=tuple(queries),
+            passages=draft.passages,
             constrained_by=_known(placement.rival_owners[lost.indices], stolen.owners),
             row=draft.row,
         ),
@@ -153,9 +154,9 @@ def _to_win_fused(view: View, query: StoredQuery, draft: Draft, fusion: Fusion) 
         return -np.inf
     others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
     own_texts = exact(np.stack(draft.texts), query.embedding).max()
+    own_words = max(map(lexical.score_of, draft.words))
     own = sum(
-        float(part.values(np.array([score]))[0])
-        for part, score in zip(others, (own_texts, lexical.score_of(draft.words)), strict=True)
+        float(part.values(np.array([score]))[0]) for part, score in zip(others, (own_texts, own_words), strict=True)
     )
     best = _best_but(draft.row, learned)
     needed, most = best, best + MOST_LEAD * spread.deviation

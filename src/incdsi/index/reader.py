@@ -103,6 +103,7 @@ class Reader:
         mode: str = "fused",
         *,
         least: float | None = None,
+        passages: int = 1,
         watch: Stopwatch | None = None,
         most_bytes: int | None = None,
     ) -> list[Hit]:
@@ -110,12 +111,14 @@ class Reader:
 
         `least` leaves out hits of less `confidence` than that; InvalidInput while the index cannot tell.
 
+        Each document is found once; of a long one `Hit.passages` are the best `passages`.
+
         By words alone (mode "lexical", or a lexical weight of 1) only documents that share a word with it are found.
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
         watch = watch or Stopwatch()
-        return next(self._session.current().search([text], k, where, mode, least, watch, most_bytes))
+        return next(self._session.current().search([text], k, where, mode, least, passages, watch, most_bytes))
 
     def search_many(
         self,
@@ -125,6 +128,7 @@ class Reader:
         mode: str = "fused",
         *,
         least: float | None = None,
+        passages: int = 1,
         progress: Progress | None = None,
         watch: Stopwatch | None = None,
         most_bytes: int | None = None,
@@ -134,7 +138,9 @@ class Reader:
         All are of one moment. TooLarge when all documents found together have more than `most_bytes`.
         """
         found: list[list[Hit]] = []
-        for hits in self._session.current().search(texts, k, where, mode, least, watch or Stopwatch(), most_bytes):
+        for hits in self._session.current().search(
+            texts, k, where, mode, least, passages, watch or Stopwatch(), most_bytes
+        ):
             found.append(hits)
             if progress is not None:
                 progress(len(found), len(texts))

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from incdsi.documents import Document, Hit
-from incdsi.engine.protocol import Doubles, Engine, Rows, Scored, View, Worded
+import numpy as np
+
+from incdsi.documents import Hit
+from incdsi.engine.protocol import Doubles, Engine, Floats, Rows, Scored, View, Worded
 from incdsi.engine.settings import Settings
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.filters import Filter, Where, parse
 from incdsi.index.draft import require_query
+from incdsi.index.snippets import Excerpts
 from incdsi.progress import Stopwatch
+from incdsi.records import Passaged
 from incdsi.search import Fused, Mode, check_k, check_mode, evidence, fused
 from incdsi.text.encoders import Encoder, encode_each
 
@@ -21,10 +25,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ranking:
-    """What a search ranks by, and what each part that has a say contributes to the documents asked."""
+    """What a search ranks by, what each part that has a say contributes to the documents asked, and to passages."""
 
     scored: Scored | Fused
     parts: Mapping[str, Callable[[Rows], Doubles]]
+    within: Callable[[int, int], Doubles]  # how well each of a document's so many passages matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +51,7 @@ class Snapshot:
         where: Where | None,
         mode: str,
         least: float | None,
+        passages: int,
         watch: Stopwatch,
         most_bytes: int | None,
     ) -> Iterator[list[Hit]]:
@@ -56,38 +62,56 @@ class Snapshot:
         for text in texts:
             require_query(text)
         check_k(k)
+        check_k(passages, "passages")
         if least is not None:
             self._require_confidence(least, mode)
         # Half a surrogate pair is no reason to find nothing.
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
         rankings = self._rankings(readable, None if where is None else parse(where), check_mode(mode), watch)
-        return self._found(rankings, k, least, watch, most_bytes)
+        return self._found(zip(readable, rankings, strict=True), k, least, passages, watch, most_bytes)
 
     def _found(
-        self, rankings: Iterable[_Ranking], k: int, least: float | None, watch: Stopwatch, most_bytes: int | None
+        self,
+        rankings: Iterable[tuple[str, _Ranking]],
+        k: int,
+        least: float | None,
+        passages: int,
+        watch: Stopwatch,
+        most_bytes: int | None,
     ) -> Iterator[list[Hit]]:
-        for ranking in rankings:
-            hits = self._hits(ranking, k, least, watch, most_bytes)
+        for text, ranking in rankings:
+            excerpts = Excerpts(self.view.marker(text), ranking.within, passages)
+            hits = self._hits(ranking, excerpts, k, least, watch, most_bytes)
             if most_bytes is not None:
                 most_bytes -= sum(len(hit.document.text.encode("utf-8", "replace")) for hit in hits)
             yield hits
 
     def _hits(
-        self, ranking: _Ranking, k: int, least: float | None, watch: Stopwatch, most_bytes: int | None
+        self,
+        ranking: _Ranking,
+        excerpts: Excerpts,
+        k: int,
+        least: float | None,
+        watch: Stopwatch,
+        most_bytes: int | None,
     ) -> list[Hit]:
-        rows, scores, documents = self._best(ranking, k, watch, most_bytes)
+        rows, scores, found = self._best(ranking, k, watch, most_bytes)
         parts = {name: contribution(rows) for name, contribution in ranking.parts.items()}
         if self.settings.confidence is not None and isinstance(ranking.scored, Fused):
             parts["confidence"] = self.settings.confidence.of(evidence(ranking.scored, rows, scores))
+        with watch.step("snippets"):
+            extracts = [excerpts.of(row, *one) for row, one in zip(rows.tolist(), found, strict=True)]
         hits = [
             Hit(
-                document_id=document.id,
+                document_id=one.document.id,
                 score=float(scores[place]),
                 rank=place + 1,
-                document=document,
+                document=one.document,
+                passages=best,
+                snippet=snippet,
                 **{name: float(values[place]) for name, values in parts.items()},
             )
-            for place, document in enumerate(documents)
+            for place, (one, (best, snippet)) in enumerate(zip(found, extracts, strict=True))
         ]
         return hits if least is None else [hit for hit in hits if (hit.confidence or 0.0) >= least]
 
@@ -104,7 +128,7 @@ class Snapshot:
 
     def _best(
         self, ranking: _Ranking, k: int, watch: Stopwatch, most_bytes: int | None
-    ) -> tuple[Rows, Doubles, list[Document]]:
+    ) -> tuple[Rows, Doubles, list[Passaged]]:
         """The k best documents; where one was deleted after it was ranked, others move up."""
         gone = 0
         while True:
@@ -123,7 +147,7 @@ class Snapshot:
         if mode == "lexical" or (mode == "fused" and fusion.lexical_weight >= 1.0):
             for lexical in self._lexical(texts, where, watch):
                 if mode == "lexical":
-                    yield _Ranking(lexical, {"lexical": lexical.score})
+                    yield _Ranking(lexical, {"lexical": lexical.score}, _each(lexical))
                 else:
                     yield _by_parts(fused(lexical, lexical, lexical, fusion))  # the other parts have no say
             return
@@ -131,12 +155,23 @@ class Snapshot:
             embeddings = encode_each(self.encoder, texts)
         scored = _stepped(self.view.learned_many(embeddings, where), watch, "learned")
         if mode == "learned":
-            for learned in scored:
-                yield _Ranking(learned, {"learned": learned.score})
+            for embedding, learned in zip(embeddings, scored, strict=True):
+                yield _Ranking(learned, {"learned": learned.score}, self._by_meaning(embedding))
             return
         texts_scored = _stepped(self.view.nearest_many(embeddings, where), watch, "nearest")
         for learned, nearest, lexical in zip(scored, texts_scored, self._lexical(texts, where, watch), strict=True):
             yield _by_parts(fused(learned, nearest, lexical, fusion))
+
+    def _by_meaning(self, embedding: Floats) -> Callable[[int, int], Doubles]:
+        """Passages by their embeddings, which are looked at when a document has some."""
+        nearest: list[Scored] = []
+
+        def within(row: int, count: int) -> Doubles:
+            if not nearest:
+                nearest.append(self.view.nearest(embedding))
+            return nearest[0].within(row)[:count]
+
+        return within
 
     def _lexical(self, texts: Sequence[str], where: Filter | None, watch: Stopwatch) -> Iterator[Worded]:
         return _stepped((self.view.lexical(text, where) for text in texts), watch, "lexical")
@@ -152,16 +187,36 @@ def _stepped(found: Iterator[T], watch: Stopwatch, step: str) -> Iterator[T]:
             return
         yield one  # type: ignore[misc]
 
+    def _by_meaning(self, embedding: Floats) -> Callable[[int, int], Doubles]:
+        """Passages by their embeddings, which are looked at when a document has some."""
+        nearest: list[Scored] = []
+
+        def within(row: int, count: int) -> Doubles:
+            if not nearest:
+                nearest.append(self.view.nearest(embedding))
+            return nearest[0].within(row)[:count]
+
+        return within
+
 
 def _by_parts(whole: Fused) -> _Ranking:
     shares = (part.of_rows for part in whole.parts)
-    return _Ranking(whole, dict(zip(("learned", "nearest", "lexical"), shares, strict=True)))
+    telling = [part for part in whole.parts[1:] if part.weight > 0] or whole.parts[1:2]
+
+    def within(row: int, count: int) -> Doubles:
+        return np.asarray(np.sum([part.values(part.scored.within(row)[:count]) for part in telling], axis=0))
+
+    return _Ranking(whole, dict(zip(("learned", "nearest", "lexical"), shares, strict=True)), within)
 
 
-def _documents(engine: Engine, rows: Sequence[int], most_bytes: int | None) -> Sequence[Document | None]:
+def _each(scored: Scored) -> Callable[[int, int], Doubles]:
+    return lambda row, count: scored.within(row)[:count]
+
+
+def _documents(engine: Engine, rows: Sequence[int], most_bytes: int | None) -> Sequence[Passaged | None]:
     """The documents in these rows; None for one that is gone."""
     try:
-        return engine.documents(rows, most_bytes)
+        return engine.passaged(rows, most_bytes)
     except UnknownDocument:
         if len(rows) == 1:
             return [None]

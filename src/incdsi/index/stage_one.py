@@ -13,8 +13,8 @@ from incdsi.confidence import LEAST
 from incdsi.documents import Document, Taught, fold
 from incdsi.errors import InvalidInput
 from incdsi.index.draft import held_out_of
-from incdsi.index.generator import DEFAULT_GENERATOR
 from incdsi.index.placement import MOST_PRESERVED
+from incdsi.index.remembered import DEFAULT_GENERATOR
 from incdsi.progress import Progress
 from incdsi.records import Record, StoredQuery
 from incdsi.rows import LocalRows
@@ -22,6 +22,7 @@ from incdsi.rows.products import exact
 from incdsi.solver.active_set import to_preserve
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.generators import Generator, generate_all
+from incdsi.text.passages import Splitter, centre, passages_of
 
 if TYPE_CHECKING:
     from incdsi.training.model import TrainedModel
@@ -70,9 +71,9 @@ def _apart(queries: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def taken_over(
-    documents: Sequence[Document], natural: Mapping[str, Sequence[str]], model: TrainedModel
+    documents: Sequence[Document], natural: Mapping[str, Sequence[str]], model: TrainedModel, splitter: Splitter
 ) -> list[Record]:
-    """A record for each document: its trained vector and the model's cached queries."""
+    """A record for each document: its trained vector, the model's cached queries and its passages."""
     asked = [set(natural.get(document.id, ())) for document in documents]
     stored: list[list[StoredQuery]] = [[] for _ in documents]
     own, preserved = _won(model)
@@ -94,9 +95,20 @@ def taken_over(
             StoredQuery(text=text, embedding=embedding, generated=text not in asked[owner], held_out=True)
         )
     return [
-        Record(document=document, vector=vector, anchor=anchor, queries=tuple(some))
-        for document, vector, anchor, some in zip(
-            documents, _floats(model.document_vectors), _floats(model.text_embeddings), stored, strict=True
+        Record(
+            document=document,
+            vector=vector,
+            anchor=centre(passages) if passages else anchor,
+            queries=tuple(some),
+            passages=passages,
+        )
+        for document, vector, anchor, some, passages in zip(
+            documents,
+            _floats(model.document_vectors),
+            _floats(model.text_embeddings),
+            stored,
+            passages_of(documents, model.encoder, splitter),
+            strict=True,
         )
     ]
 

@@ -14,16 +14,21 @@ from incdsi.info import Tuning
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator
+from incdsi.text.passages import Splitter
 
 
 class Upkeep(Reader):
     """A reader that also writes, and all it does that is not about one document."""
 
     def __init__(
-        self, engine: Engine, encoder: Encoder | str | Path | None = None, generator: Generator | None = None
+        self,
+        engine: Engine,
+        encoder: Encoder | str | Path | None = None,
+        generator: Generator | None = None,
+        splitter: Splitter | None = None,
     ) -> None:
         super().__init__(Session(engine, encoder))
-        self._writer = Writer(self._session, generator)
+        self._writer = Writer(self._session, generator, splitter)
         self._tuner = Tuner(self._session)
         self.receipts = Receipts(self._session, self._writer)
 

@@ -13,13 +13,15 @@ from incdsi.engine.protocol import Batch, Bench, Engine
 from incdsi.errors import InvalidInput
 from incdsi.filters import Where, matches_everything, parse
 from incdsi.index.draft import Draft, Drafter, taught_among
-from incdsi.index.generator import generator_of
 from incdsi.index.placement import BATCH, Placed, place_alone, place_many, portions
+from incdsi.index.remembered import generator_of, splitter_of
 from incdsi.index.session import Session
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import Answer, Record
 from incdsi.text.generators import Generator
+from incdsi.text.passages import Splitter
 
+LARGE = 1 << 18  # characters of texts that are enough for a portion
 KEPT = "text and queries are as they were, so it stays where it is"
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
@@ -29,10 +31,11 @@ Receipt = Callable[[Any, int], Iterable[tuple[str, Answer]]]
 class Writer:
     """Changes documents, in the store and then in what is live; to be called inside `session.changing` alone."""
 
-    def __init__(self, session: Session, generator: Generator | None = None) -> None:
+    def __init__(self, session: Session, generator: Generator | None = None, splitter: Splitter | None = None) -> None:
         self._session = session
-        self._given = generator
+        self._given = generator, splitter
         self._generator: Generator | None = None  # once a change needed it
+        self._splitter: Splitter | None = None
         self._receipt: Receipt | None = None
 
     @contextmanager
@@ -60,7 +63,7 @@ class Writer:
             return bool(taught_among(queries.get(document.id, ())))
 
         parts = portions(documents, self._session.settings, is_taught, BATCH)
-        for portion in [documents] if whole and documents else parts:
+        for portion in [documents] if whole and documents else (some for part in parts for some in _by_size(part)):
             additions += self._add(portion, queries)
             if progress is not None:
                 progress(len(additions), len(documents))
@@ -287,6 +290,7 @@ class Writer:
             encoder=now.encoder,
             one_pass=now.settings.one_pass,
             generator=self._written_by,
+            splitter=self.split_by,
             hold_out=now.settings.tuning,
             elsewhere=now.view.elsewhere,
         )
@@ -294,8 +298,26 @@ class Writer:
     def _written_by(self) -> Generator:
         """What writes queries for new texts; refuses when it cannot be had."""
         if self._generator is None:
-            self._generator = generator_of(self._engine, self._given)
+            self._generator = generator_of(self._engine, self._given[0])
         return self._generator
+
+    def split_by(self) -> Splitter:
+        """What splits long texts; refuses when it cannot be had."""
+        if self._splitter is None:
+            self._splitter = splitter_of(self._engine, self._given[1])
+        return self._splitter
+
+
+def _by_size(documents: Sequence[Document]) -> Iterator[list[Document]]:
+    """The same in order, so many at a time that long ones are committed, and reported, soon."""
+    portion: list[Document] = []
+    for document in documents:
+        portion.append(document)
+        if sum(len(one.text) for one in portion) >= LARGE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 def _changed(

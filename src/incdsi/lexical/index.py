@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from incdsi.errors import (
     UnsupportedFormat,
 )
 from incdsi.lexical.language import DEFAULT, Language, find_language
+from incdsi.lexical.marks import Mark, marks
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
 from incdsi.lexical.words import term_key
 from incdsi.progress import Progress
@@ -46,6 +47,8 @@ _DTYPES = {
 }
 # A merge is due when recent and removed postings together exceed this share of the base, and this number.
 _MERGE_SHARE, _MERGE_LEAST = 1 / 8, 20_000
+# A word is not marked that more than one in COMMON documents has, if those are more than FEW.
+COMMON, FEW = 5, 10
 # In `_lengths`: no document, and a removed one whose postings are still in the base.
 _ABSENT, _REMOVED = -1, -2
 
@@ -145,6 +148,16 @@ class LexicalIndex:
         norm = self.k1 * (1 - self.b + self.b * bag.length * documents / max(total, 1))
         weights = zip(_weights(occurrences, frequencies, documents), keys, strict=True)
         return math.fsum(weight * said[key] / (said[key] + norm) for weight, key in weights if key in said)
+
+    def marker(self, query: str) -> Callable[[str], list[Mark]]:
+        """What finds the words of a query in a text; those that many documents have only where there are no others."""
+        asked = list(dict.fromkeys(self.language.terms(query)))
+        with self._lock:
+            most = max(self._documents // COMMON, FEW)
+            frequencies = self._gather([term_key(term) for term in asked]).frequencies.tolist() if asked else []
+        telling = {term for term, frequency in zip(asked, frequencies, strict=True) if frequency <= most}
+        wanted = frozenset(telling or asked)
+        return lambda text: marks(text, wanted, self.language.terms)
 
     def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
         """Everything as plain arrays, without removed documents; merges first (a write).

@@ -78,13 +78,19 @@ class Share:
 class Scores:
     """`screened` (slots,) is within `doubt` (slots,) of the true score, which `exact` computes for the slots asked.
 
-    Only the slots `alive` hold a document; what the others have means nothing.
+    Only the slots `alive` hold a document; what the others have means nothing. Where a slot's score is the best of
+    several, `each` computes them.
     """
 
     alive: Mask
     screened: Doubles
     doubt: Doubles
     exact: Callable[[Slots], Doubles]
+    each: Callable[[int], Doubles] | None = None
+
+    def within(self, slot: int) -> Doubles:
+        """All scores of which that slot's is the best."""
+        return self.exact(np.array([slot], dtype=np.intp)) if self.each is None else self.each(slot)
 
     def best(
         self, k: int, allowed: Mask | None = None, order: NDArray[np.integer[Any]] | None = None

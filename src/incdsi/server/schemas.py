@@ -21,6 +21,12 @@ Where = Annotated[
     Field(description="A filter on metadata, see docs/HTTP.md.", examples=[{"lang": "en", "year": {"gte": 2000}}]),
 ]
 Mode = Literal["fused", "learned", "lexical"]
+Texts = Annotated[
+    Literal["short", "all", "none"],
+    Field(description="Whose texts to send; a long document has its passages either way."),
+]
+MOST_PASSAGES = 100
+Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="How many passages of each long document.")]
 DEEPEST_RANK = 100  # hits searched for a taught document
 MOST_HITS = 1000
 MOST_NEIGHBOURS = 50
@@ -108,6 +114,8 @@ class SearchRequest(Asked):
     where: Where | None = None
     mode: Mode = "fused"
     least: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    passages: Passages = 1
+    texts: Texts = "short"
 
 
 class SearchQuery(BaseModel):
@@ -122,6 +130,8 @@ class SearchQuery(BaseModel):
     )
     mode: Annotated[Mode, Field(description="What ranks them.")] = "fused"
     least: Annotated[float | None, Field(ge=0.0, le=1.0, description="The least confidence of a hit.")] = None
+    passages: Passages = 1
+    texts: Texts = "short"
 
 
 class TeachRequest(Asked):
@@ -215,10 +225,37 @@ class Deleted(Answer):
     version: int
 
 
+class SnippetOut(Answer):
+    """A few words of a text, and where those that were asked begin and end in it, counted in code points."""
+
+    text: str
+    marks: list[tuple[int, int]]
+
+
+class PassageOut(Answer):
+    """A stretch of a long document's text, from `start` to `end`, and the headings it is under."""
+
+    headings: list[str]
+    start: int
+    end: int
+    text: str
+    snippet: SnippetOut
+
+
+class DocumentFound(Answer):
+    """A stored document; `text` is null where it was not asked for."""
+
+    id: str
+    title: str
+    text: str | None
+    metadata: dict[str, MetadataValue]
+
+
 class HitOut(Answer):
     """One result; `learned`, `nearest` and `lexical` add up to a fused score, and are null in the mode of another.
 
-    `confidence` is the probability that it is right, null while the index cannot tell.
+    `confidence` is the probability that it is right, null while the index cannot tell. `passages` are those of a long
+    document that match best.
     """
 
     rank: int
@@ -227,7 +264,9 @@ class HitOut(Answer):
     lexical: float | None
     nearest: float | None
     confidence: float | None
-    document: DocumentOut
+    document: DocumentFound
+    passages: list[PassageOut]
+    snippet: SnippetOut
 
 
 class Found(Answer):

@@ -16,7 +16,17 @@ from incdsi.server import bodies, schemas
 from incdsi.server.answers import Reply
 from incdsi.server.documents import ms
 from incdsi.server.openapi import body, problems, writing
-from incdsi.server.schemas import DEEPEST_RANK, DocumentOut, Found, FoundMany, FoundOne, HitOut, SearchRequest
+from incdsi.server.schemas import (
+    DEEPEST_RANK,
+    DocumentFound,
+    Found,
+    FoundMany,
+    FoundOne,
+    HitOut,
+    PassageOut,
+    SearchRequest,
+    SnippetOut,
+)
 from incdsi.server.service import Room, Service, reply, response, service_of
 from incdsi.server.writes import Done, Kept, Write
 
@@ -99,18 +109,21 @@ def _check(asked: SearchRequest, service: Service) -> None:
 def _found(service: Service, asked: SearchRequest) -> Reply:
     begin, version, room = time.perf_counter(), service.index.version, Room(service.settings.answer_bytes)
     if asked.query is not None:
-        hits = [_hit_out(hit) for hit in service.search([asked.query], asked, room)[0]]
+        hits = [_hit_out(hit, asked.texts) for hit in service.search([asked.query], asked, room)[0]]
         one = Found(query=asked.query, hits=hits, seconds=time.perf_counter() - begin, version=version)
         return reply(one, version)
     texts = list(asked.queries or ())
     results = [
-        FoundOne(query=text, hits=[_hit_out(hit) for hit in hits])
+        FoundOne(query=text, hits=[_hit_out(hit, asked.texts) for hit in hits])
         for text, hits in zip(texts, service.search(texts, asked, room), strict=True)
     ]
     return reply(FoundMany(results=results, seconds=time.perf_counter() - begin, version=version), version)
 
 
-def _hit_out(hit: Hit) -> HitOut:
+def _hit_out(hit: Hit, texts: str) -> HitOut:
+    document = hit.document.to_json()
+    if texts == "none" or (texts == "short" and hit.passages):
+        document["text"] = None
     return HitOut(
         rank=hit.rank,
         score=hit.score,
@@ -118,7 +131,9 @@ def _hit_out(hit: Hit) -> HitOut:
         lexical=hit.lexical,
         nearest=hit.nearest,
         confidence=hit.confidence,
-        document=DocumentOut(**hit.document.to_json()),
+        document=DocumentFound(**document),
+        passages=[PassageOut(**passage.to_json()) for passage in hit.passages],
+        snippet=SnippetOut(**hit.snippet.to_json()),
     )
 
 

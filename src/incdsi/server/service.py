@@ -39,7 +39,8 @@ class Room:
 
     def take(self, hits: Sequence[Hit]) -> None:
         """Leave less for the next hits; every hit counts, however short its text."""
-        self.left -= sum(HIT_BYTES + len(hit.document.text.encode("utf-8", "replace")) for hit in hits)
+        texts = (text for hit in hits for text in (hit.document.text, *(one.text for one in hit.passages)))
+        self.left -= HIT_BYTES * len(hits) + sum(len(text.encode("utf-8", "replace")) for text in texts)
         if self.left < 0:
             raise self._over()
 
@@ -113,7 +114,14 @@ class Service:
         begin, watch = time.perf_counter(), Stopwatch()
         with room.told():
             found = self.index.search_many(
-                texts, asked.k, asked.where, asked.mode, least=asked.least, watch=watch, most_bytes=room.left
+                texts,
+                asked.k,
+                asked.where,
+                asked.mode,
+                least=asked.least,
+                passages=asked.passages,
+                watch=watch,
+                most_bytes=room.left,
             )
         for hits in found:
             room.take(hits)

@@ -15,10 +15,10 @@ from incdsi.records import Record
 from incdsi.store.base import Identity, TornBaseError, read_base_file
 from incdsi.store.codec import FLOAT32, FLOAT64, checksum, metadata_rows
 from incdsi.store.files import STORE
-from incdsi.store.reading import RECORDS, decoded
+from incdsi.store.reading import decoded, has_passages, records_query
 from incdsi.store.schema import MIGRATIONS
 
-PARTS = ("text", "queries", "solution")
+PARTS = ("text", "queries", "solution", "passages")
 
 
 def problems(connection: apsw.Connection, folder: Path) -> Iterator[str]:
@@ -47,8 +47,11 @@ def _structure(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _records(connection: apsw.Connection, file: Path, dimension: int | None) -> Iterator[str]:
-    sums = "documents.checksum, inputs.checksum, solutions.checksum"
-    for *columns, text, inputs, solution in connection.execute(RECORDS.replace("\nFROM", f", {sums}\nFROM")):
+    last = "passages.checksum" if has_passages(connection) else "NULL"
+    sums = f"documents.checksum, inputs.checksum, solutions.checksum, {last}"
+    for *columns, text, inputs, solution, passages in connection.execute(
+        records_query(connection).replace("\nFROM", f", {sums}\nFROM")
+    ):
         try:
             record = decoded(file, columns)
         except CorruptStore as error:
@@ -57,30 +60,33 @@ def _records(connection: apsw.Connection, file: Path, dimension: int | None) -> 
         name = f"document {record.document.id!r} in row {record.row}"
         yield from (f"{name}: {problem}" for problem in _arrays(columns, dimension or 0))
         expected = _checksums(columns, record)
-        for part, wanted, found in zip(PARTS, expected, (text, inputs, solution), strict=True):
+        for part, wanted, found in zip(PARTS, expected, (text, inputs, solution, passages), strict=True):
             if wanted != found:
                 yield f"{name}: the {part} does not match its checksum"
 
 
 def _arrays(columns: Sequence[Any], dimension: int) -> Iterator[str]:
-    _, _, _, _, _, _, anchor, _, _, _, embeddings, vector, _, scores, _ = columns
+    _, _, _, _, _, _, anchor, _, _, _, embeddings, vector, _, scores, _, spans, pieces = columns
     if not len(vector) == len(anchor) == 4 * dimension:
         yield f"expected vectors of length {dimension}, found {len(vector) / 4:g} and {len(anchor) / 4:g}"
-    for blob in (anchor, embeddings, vector):
+    if spans is not None and len(pieces) != 4 * dimension * len(json.loads(spans)):
+        yield f"expected passages of length {dimension}, found {len(pieces)} bytes for {len(json.loads(spans))}"
+    for blob in (anchor, embeddings, vector, pieces or b""):
         if not np.isfinite(np.frombuffer(blob, dtype=FLOAT32)).all():
             yield "a vector holds NaN or infinity"
     if not np.isfinite(np.frombuffer(scores, dtype=FLOAT64)).all():
         yield "an own score is NaN or infinity"
 
 
-def _checksums(columns: Sequence[Any], record: Record) -> tuple[int, int, int]:
+def _checksums(columns: Sequence[Any], record: Record) -> tuple[int, int, int, int | None]:
     _, _, id_, title, text, metadata, anchor, texts, generated, held_out, embeddings, *solved = columns
-    vector, preserved, scores, _ = solved
+    vector, preserved, scores, _, spans, pieces = solved
     links = np.asarray(record.constrained_by, dtype="<i8").tobytes()
     return (
         checksum(id_.encode(), title.encode(), text.encode(), metadata.encode()),
         checksum(anchor, texts.encode(), generated, held_out, embeddings),
         checksum(vector, preserved, scores, links),
+        None if spans is None else checksum(spans.encode(), pieces),
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Document, MetadataValue, utf8
 from incdsi.errors import InvalidInput
 from incdsi.filters import Kind, comparables
-from incdsi.records import JSON, Record, StoredQuery
+from incdsi.records import JSON, Piece, Record, StoredPassage, StoredQuery
 
 FLOAT32 = np.dtype("<f4")
 FLOAT64 = np.dtype("<f8")
@@ -27,6 +27,7 @@ class Columns(NamedTuple):
     solution: tuple[bytes, bytes, bytes, int]  # vector, preserved, own_scores, checksum
     metadata: tuple[tuple[str, Kind, str | int | float], ...]
     links: tuple[int, ...]
+    passages: tuple[str, bytes, int] | None  # spans, embeddings, checksum
     dimension: int
 
 
@@ -47,6 +48,7 @@ def encode(record: Record) -> Columns:
         solution=_solution_columns(record, links, name),
         metadata=metadata,
         links=links,
+        passages=_passage_columns(record.passages, name) if record.passages else None,
         dimension=dimension,
     )
 
@@ -54,7 +56,7 @@ def encode(record: Record) -> Columns:
 def decode(columns: Sequence[Any]) -> Record:
     """The record in a row of `RECORD_COLUMNS`; raises ValueError or TypeError when it is damaged."""
     row, sequence, id_, title, text, metadata, *rest = columns
-    anchor, texts, generated, held_out, embeddings, vector, preserved, own_scores, links = rest
+    anchor, texts, generated, held_out, embeddings, vector, preserved, own_scores, links, spans, pieces = rest
     solved = np.frombuffer(vector, dtype=FLOAT32)
     names = json.loads(texts)
     matrix = np.frombuffer(embeddings, dtype=FLOAT32).reshape(len(names), len(solved))
@@ -77,6 +79,7 @@ def decode(columns: Sequence[Any]) -> Record:
             )
             for text, embedding, kind, apart, kept, score in fields
         ),
+        passages=decode_passages(spans, pieces),
         constrained_by=tuple(sorted(json.loads(links))),
         row=row,
         sequence=sequence,
@@ -86,6 +89,20 @@ def decode(columns: Sequence[Any]) -> Record:
 def decode_document(id_: str, title: str, text: str, metadata: str) -> Document:
     """The document in four columns."""
     return Document(id=id_, title=title, text=text, metadata=json.loads(metadata))
+
+
+def decode_passages(spans: str | None, embeddings: bytes | None) -> tuple[StoredPassage, ...]:
+    """The passages in two columns; none of a document that has no row there."""
+    if spans is None or embeddings is None:
+        return ()
+    pieces = decode_pieces(spans)
+    matrix = np.frombuffer(embeddings, dtype=FLOAT32).reshape(len(pieces), -1)
+    return tuple(StoredPassage(piece=piece, embedding=one) for piece, one in zip(pieces, matrix, strict=True))
+
+
+def decode_pieces(spans: str) -> tuple[Piece, ...]:
+    """Where passages are."""
+    return tuple(Piece(start, end, tuple(headings)) for start, end, headings in json.loads(spans))
 
 
 def checksum(*parts: bytes) -> int:
@@ -146,17 +163,24 @@ def _input_columns(record: Record, dimension: int, name: str) -> tuple[bytes, st
     return (parts[0], texts, *parts[2:], checksum(*parts))
 
 
+def _passage_columns(passages: Sequence[StoredPassage], name: str) -> tuple[str, bytes, int]:
+    spans = dump_json([one.piece for one in passages], f"{name}: passages")
+    embeddings = _vector_bytes(np.concatenate([one.embedding for one in passages]), f"{name}: passage embeddings")
+    return spans, embeddings, checksum(spans.encode(), embeddings)
+
+
 def _dimension(record: Record, name: str) -> int:
     shapes = {
         np.shape(record.vector),
         np.shape(record.anchor),
         *(np.shape(q.embedding) for q in record.queries),
+        *(np.shape(one.embedding) for one in record.passages),
     }
     if len(shapes) != 1 or len(shape := shapes.pop()) != 1:
         raise InvalidInput(
-            f"{name}: expected vector, anchor and query embeddings of one length, found shapes "
+            f"{name}: expected vector, anchor and embeddings of one length, found shapes "
             f"{np.shape(record.vector)}, {np.shape(record.anchor)}, "
-            f"{sorted({np.shape(q.embedding) for q in record.queries})}"
+            f"{sorted(shapes - {np.shape(record.vector), np.shape(record.anchor)})}"
         )
     return int(shape[0])
 

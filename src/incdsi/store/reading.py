@@ -12,23 +12,37 @@ import apsw
 
 from incdsi.documents import Document
 from incdsi.errors import TooLarge, UnknownDocument
-from incdsi.records import JSON, Record
-from incdsi.store.codec import decode, decode_document
+from incdsi.records import JSON, Passaged, Record
+from incdsi.store.codec import decode, decode_document, decode_pieces
 from incdsi.store.connections import Reader, Readers, clear_errors, corrupt
+from incdsi.store.schema import PASSAGES
 
 # Left joins: a document whose other half is gone must be an error, not an absence.
-RECORDS = """
+_RECORDS = """
 SELECT documents.row, sequence, id, title, text, metadata,
-       anchor, texts, generated, held_out, embeddings,
+       anchor, texts, generated, held_out, inputs.embeddings,
        vector, preserved, own_scores,
-       (SELECT json_group_array(constrainer) FROM links WHERE links.row = documents.row)
-FROM documents LEFT JOIN inputs USING (row) LEFT JOIN solutions USING (row)
+       (SELECT json_group_array(constrainer) FROM links WHERE links.row = documents.row),
+       {passages}
+FROM documents LEFT JOIN inputs USING (row) LEFT JOIN solutions USING (row) {join}
 """
 SIZE = "octet_length(id) + octet_length(title) + octet_length(text) + octet_length(metadata)"
 
 
+def records_query(connection: apsw.Connection) -> str:
+    """What selects records, in the format that the store has in this snapshot: it may be older, or migrated since."""
+    if has_passages(connection):
+        return _RECORDS.format(passages="spans, passages.embeddings", join="LEFT JOIN passages USING (row)")
+    return _RECORDS.format(passages="NULL, NULL", join="")
+
+
+def has_passages(connection: apsw.Connection) -> bool:
+    """Whether the store's format knows any."""
+    return int(connection.pragma("user_version")) >= PASSAGES
+
+
 def decoded(file: Path, columns: Sequence[Any]) -> Record:
-    """The record in a row of `RECORDS`; CorruptStore when it cannot be one."""
+    """The record in a row of `records_query`; CorruptStore when it cannot be one."""
     try:
         return decode(columns)
     except (ValueError, TypeError) as error:
@@ -41,6 +55,14 @@ def find_row(connection: apsw.Connection, id: str) -> int | None:
         row: int | None = connection.execute("SELECT row FROM documents WHERE id = ?", (id,)).get
     except UnicodeEncodeError:  # no such text was ever stored
         return None
+    return row
+
+
+def known_row(connection: apsw.Connection, id: str, folder: Path) -> int:
+    """The row of a document; UnknownDocument when it is not there."""
+    row = find_row(connection, id)
+    if row is None:
+        raise UnknownDocument(f"no document {id!r} in {folder}; check the id or add it")
     return row
 
 
@@ -68,6 +90,21 @@ def read_documents(connection: apsw.Connection, rows: Iterable[int], most_bytes:
     return [decode_document(*columns) for columns in select_rows(connection, "id, title, text, metadata", wanted)]
 
 
+def read_passaged(connection: apsw.Connection, rows: Sequence[int], most_bytes: int | None) -> list[Passaged]:
+    """The documents in these rows, in that order, each with its passages, as `read_documents` reads them."""
+    documents = read_documents(connection, rows, most_bytes)
+    if not has_passages(connection):
+        return [Passaged(document, ()) for document in documents]
+    found = {
+        row: decode_pieces(spans)
+        for row, spans in connection.execute(
+            "SELECT row, spans FROM passages WHERE row IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(rows)),),
+        )
+    }
+    return [Passaged(document, found.get(row, ())) for row, document in zip(rows, documents, strict=True)]
+
+
 def read_titles(connection: apsw.Connection, ids: Iterable[str], longest: int) -> dict[str, str]:
     """The beginnings of the titles of those documents that are there."""
     found = connection.execute(
@@ -78,13 +115,13 @@ def read_titles(connection: apsw.Connection, ids: Iterable[str], longest: int) -
 
 
 class Records(Iterator[Record]):
-    """Those of `RECORDS` under a condition, in an order; gives its connection back when done or closed."""
+    """Those of `records_query` under a condition, in an order; gives its connection back when done or closed."""
 
     def __init__(self, readers: Readers, reader: Reader, file: Path, rest: str, *parameters: int) -> None:
         self._file = file
         self._readers = readers
         self._reader: Reader | None = reader
-        self._cursor = reader.connection.execute(f"{RECORDS} {rest}", parameters)
+        self._cursor = reader.connection.execute(f"{records_query(reader.connection)} {rest}", parameters)
 
     def __next__(self) -> Record:
         if self._reader is None:

@@ -113,10 +113,22 @@ _LANGUAGE = """
 UPDATE settings SET value = json_set(value, '$.language', 'english') WHERE key = 'index';
 """
 
+# Of documents that are long; the others have no row here.
+_PASSAGES = """
+CREATE TABLE passages (
+    row INTEGER PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+    spans TEXT NOT NULL,                -- JSON array of m [start, end, [heading, ...]]
+    embeddings BLOB NOT NULL,           -- float32 (m, h)
+    checksum INTEGER NOT NULL
+) STRICT;
+"""
+PASSAGES = 4  # the format from which on there are any
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(version=1, name="initial", script=_INITIAL),
     Migration(version=2, name="lists", script=_LISTS, needed_to_read=False),
     Migration(version=3, name="language", script=_LANGUAGE, needed_to_read=False),
+    Migration(version=PASSAGES, name="passages", script=_PASSAGES, needed_to_read=False),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
-from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnknownDocument, UnsupportedFormat
+from incdsi.errors import CorruptStore, IndexNotFound, InvalidInput, UnsupportedFormat
 from incdsi.filters import Filter
 from incdsi.progress import Progress
-from incdsi.records import JSON, Answer, Record
+from incdsi.records import JSON, Answer, Passaged, Record
 from incdsi.store import answers, checks, forks, reading, upkeep
 from incdsi.store.base import Array, Base, Identity, TornBaseError, read_base_file, remove_bases, write_base_file
 from incdsi.store.codec import HELD_OUT
@@ -216,14 +216,14 @@ class Store:
     def get(self, id: str) -> Record:
         """The record of a document; UnknownDocument when it is not there."""
         with self._readers.snapshot() as connection:
-            row = self._known_row(connection, id)
-            columns = connection.execute(f"{reading.RECORDS} WHERE documents.row = ?", (row,)).get
+            row = reading.known_row(connection, id, self.path)
+            columns = connection.execute(f"{reading.records_query(connection)} WHERE documents.row = ?", (row,)).get
             return reading.decoded(self._file, columns)
 
     def row_of(self, id: str) -> int:
         """The row of a document; UnknownDocument when it is not there."""
         with self._readers.borrow() as connection:
-            return self._known_row(connection, id)
+            return reading.known_row(connection, id, self.path)
 
     def ids(self, rows: Iterable[int]) -> list[str]:
         """The ids in these rows, in that order; UnknownDocument when one is not there."""
@@ -237,6 +237,11 @@ class Store:
         """
         with self._readers.snapshot() as connection:
             return reading.read_documents(connection, rows, most_bytes)
+
+    def passaged(self, rows: Sequence[int], most_bytes: int | None = None) -> list[Passaged]:
+        """As `documents`, each with its passages, of the same moment."""
+        with self._readers.snapshot() as connection:
+            return reading.read_passaged(connection, rows, most_bytes)
 
     def titles(self, ids: Iterable[str], longest: int) -> dict[str, str]:
         """The beginnings of the titles of those documents that are there."""
@@ -392,9 +397,3 @@ class Store:
     def _value(self, statement: str, parameters: tuple[Any, ...] = ()) -> Any:
         with self._readers.borrow() as connection:
             return connection.execute(statement, parameters).get
-
-    def _known_row(self, connection: apsw.Connection, id: str) -> int:
-        row = reading.find_row(connection, id)
-        if row is None:
-            raise UnknownDocument(f"no document {id!r} in {self.path}; check the id or add it")
-        return row

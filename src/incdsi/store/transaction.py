@@ -62,6 +62,7 @@ class Transaction:
             )
             execute("DELETE FROM metadata WHERE row = ?", (row,))
             execute("DELETE FROM links WHERE row = ?", (row,))
+            execute("DELETE FROM passages WHERE row = ?", (row,))
             self._write_parts(row, columns)
 
     def delete(self, id: str) -> int:
@@ -122,6 +123,8 @@ class Transaction:
         connection = self._connection
         connection.execute("REPLACE INTO inputs VALUES (?, ?, ?, ?, ?, ?, ?)", (row, *columns.inputs))
         connection.execute("REPLACE INTO solutions VALUES (?, ?, ?, ?, ?)", (row, *columns.solution))
+        if columns.passages is not None:
+            connection.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", (row, *columns.passages))
         connection.executemany("INSERT INTO links VALUES (?, ?)", [(row, link) for link in columns.links])
         connection.executemany(
             "INSERT INTO metadata VALUES (?, ?, ?, ?)", [(*entry, row) for entry in columns.metadata]

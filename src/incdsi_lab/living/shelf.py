@@ -87,7 +87,11 @@ class Shelf:
     @property
     def _drafter(self) -> Drafter:
         return Drafter(
-            encoder=self._encoder, generator=lambda: self._generator, hold_out=True, elsewhere=self.live.elsewhere
+            encoder=self._encoder,
+            generator=lambda: self._generator,
+            splitter=lambda: "none",
+            hold_out=True,
+            elsewhere=self.live.elsewhere,
         )
 
     def _show(self, records: Sequence[Record]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from incdsi.documents import Document
-from incdsi.records import Record, StoredQuery
+from incdsi.records import Piece, Record, StoredPassage, StoredQuery
 from incdsi.store import Store
 from incdsi.store.schema import format_version
 
@@ -34,8 +34,12 @@ def plain(store: Store) -> dict[str, Any]:
 
 
 def record(found: Record) -> dict[str, Any]:
-    """A record as JSON can show it."""
+    """A record as JSON can show it; passages only where there are any, as older formats have none."""
+    passages = [
+        [one.piece.start, one.piece.end, list(one.piece.headings), one.embedding.tolist()] for one in found.passages
+    ]
     return {
+        **({"passages": passages} if passages else {}),
         "row": found.row,
         "sequence": found.sequence,
         "id": found.document.id,
@@ -64,7 +68,12 @@ def fill(store: Store) -> None:
         tx.replace("plain", Record(document=Document(id="plain", text="new"), vector=two, anchor=two))
         tx.delete("gone")
         solved = replace(query, preserved=False, own_score=1), replace(query, own_score=2)
-        tx.replace("full", Record(document=document, vector=one, anchor=one, queries=solved, constrained_by=(1,)))
+        spans = ((0, 4), ("Partie",)), ((4, 9), ("Partie", "Ä"))
+        passages = tuple(StoredPassage(piece=Piece(a, b, path), embedding=two) for (a, b), path in spans)
+        again = Record(
+            document=document, vector=one, anchor=one, queries=solved, passages=passages, constrained_by=(1,)
+        )
+        tx.replace("full", again)
         tx.set_setting("encoder", {"name": "golden", "dimension": 2})
     store.write_base({"rows": np.array([1, 3]), "document_vectors": np.array([two, one])}, store.version)
 

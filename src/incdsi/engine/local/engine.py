@@ -19,7 +19,7 @@ from incdsi.engine.settings import KEY, Settings
 from incdsi.errors import DiskFailed, DiskFull, UnknownDocument, VersionConflict
 from incdsi.filters import Filter
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import JSON, Answer, Record
+from incdsi.records import JSON, Answer, Passaged, Record
 from incdsi.store import Store
 from incdsi.store.connections import clear_errors
 from incdsi.store.transaction import Transaction
@@ -130,6 +130,9 @@ class LocalEngine:
 
     def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]:
         return self.store.documents(rows, most_bytes)
+
+    def passaged(self, rows: Sequence[int], most_bytes: int | None = None) -> list[Passaged]:
+        return self.store.passaged(rows, most_bytes)
 
     def records(self) -> Iterator[Record]:
         return self.store.records()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from incdsi.engine.local.owners import QueryOwners
 from incdsi.engine.local.view import Lexical, LocalView, Products
 from incdsi.engine.settings import Settings
+from incdsi.engine.words import OwnWords
 from incdsi.errors import CorruptStore, UnsupportedFormat
 from incdsi.filters import Filter
-from incdsi.lexical import LexicalIndex
 from incdsi.preserve import PreserveRows
 from incdsi.records import Record
 from incdsi.rows import LocalRows
@@ -41,7 +41,7 @@ class Live:
         self.writer = writer
         self.vectors = LocalRows(settings.dimension)
         self.texts = OwnTexts(settings.dimension)
-        self.words = LexicalIndex(language=settings.language)
+        self.words = OwnWords(settings.language)
         self.moment = self.vectors.moment, self.texts.moment
         self.sequence = 0
         self.outdated_base = False  # there is one, and it could not be used
@@ -94,6 +94,9 @@ class Live:
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         return self.view().lexical(text, where)
+
+    def marker(self, query: str) -> Callable[[str], list[tuple[int, int]]]:
+        return self.words.marker(query)
 
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
         return self.view().rivals(queries, without)
@@ -154,7 +157,7 @@ class Live:
             return
         first = len(self._rows.values)
         slots = range(first, first + len(records))
-        self.words.add_many(list(slots), [record.words for record in records])
+        self.words.add([record.words for record in records])
         self._rows.append(np.array([record.row for record in records], dtype=np.int64))
         old = [self._slots.get(record.row) for record in records]
         vectors = [record.vector for record in records]
@@ -165,7 +168,7 @@ class Live:
         if self.writer:
             for record in records:
                 self._queries.put(record.row, [query.text for query in record.queries])
-        self.words.remove_many([slot for slot in old if slot is not None])
+        self.words.remove([slot for slot in old if slot is not None])
 
     def remove(self, rows: Sequence[int]) -> None:
         """Hide these documents."""
@@ -176,7 +179,7 @@ class Live:
             self.vectors.remove_many(slots)
             self.texts.remove_many(slots)
             self.moment = self.vectors.moment, self.texts.moment
-            self.words.remove_many(slots)
+            self.words.remove(slots)
 
     @property
     def wasteful(self) -> bool:
@@ -203,9 +206,7 @@ class Live:
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         rows = np.array(arrays["store_rows"], dtype=np.int64)
-        self.words = LexicalIndex.from_arrays(_under("lexical.", arrays), self.settings.language)
-        if len(self.words) != len(rows):
-            raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
+        self.words = OwnWords.from_arrays(_under("lexical.", arrays), self.settings.language, len(rows))
         self.vectors.fill_saved(arrays, preserve=self.writer)
         self.texts.fill_saved(_under("texts.", arrays))
         self.moment = self.vectors.moment, self.texts.moment

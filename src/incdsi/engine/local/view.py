@@ -14,6 +14,7 @@ from incdsi.engine.settings import Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import Nearest
+from incdsi.rows.groups import Groups
 from incdsi.rows.preserve import Ceilings
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
 
@@ -66,6 +67,9 @@ class LocalView:
                 return Lexical(self, text, scores, limit, self._allowed(where))
             self._moment, self._texts = self._live.moment
 
+    def marker(self, query: str) -> Callable[[str], list[tuple[int, int]]]:
+        return self._live.words.marker(query)
+
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
         scores, slots = self._live.vectors.best(queries, None if without is None else self._live.slot(without))
         return scores, np.where(slots < 0, -1, self._live.rows[slots]) if len(self._live.rows) else slots
@@ -83,6 +87,11 @@ class LocalView:
     def score_of(self, words: str, text: str) -> float:
         """BM25 of a document with these words, were it there."""
         return self._live.words.score_of(words, text)
+
+    @property
+    def units(self) -> Groups:
+        """What each slot is found by in words."""
+        return self._live.words.units
 
     @property
     def alive(self) -> Mask:
@@ -148,12 +157,20 @@ class Products:
     def score(self, rows: Rows) -> Doubles:
         return self._scores.exact(self._view.slots(rows))
 
+    def within(self, row: int) -> Doubles:
+        return self._scores.within(int(self._view.slots(np.array([row]))[0]))
+
 
 class Slotted(Protocol):
     """What words need of a view: slots of documents, and a score of words that are not there."""
 
     @property
     def rows(self) -> Rows: ...
+
+    @property
+    def units(self) -> Groups:
+        """What each slot is found by in words."""
+        ...
 
     def slots(self, rows: Rows) -> Slots: ...
 
@@ -167,8 +184,9 @@ class Lexical:
         self.unit = Share(limit)
         self._view = view
         self._text = text
-        self._known = scores.astype(np.float64)
-        self._found = np.flatnonzero((scores > 0) & allowed)
+        self._units = scores.astype(np.float64)
+        self._known = view.units.best(self._units, len(allowed))
+        self._found = np.flatnonzero((self._known > 0) & allowed)
 
     def top(self, k: int) -> Best:
         slots, scores = self._found, self._known[self._found]
@@ -186,6 +204,10 @@ class Lexical:
         return known
 
     at_most = score
+
+    def within(self, row: int) -> Doubles:
+        found: Doubles = self._units[self._view.units.places(self._view.slots(np.array([row])))[0]]
+        return found
 
     def score_of(self, words: str) -> float:
         return self._view.score_of(words, self._text)

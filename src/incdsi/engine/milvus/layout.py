@@ -4,7 +4,8 @@ For an index `shop`:
 
     shop__log             one row a commit: which rows have which keys from then on; answers; signs of life
     shop__documents_1     one row a version of a document: everything but embeddings, and its vector v
-    shop__queries_1       one row an embedding: [z ; -own score]; a document's lie together, its text's first
+    shop__queries_1       one row an embedding: [z ; -own score]; a document's lie together: of its text, its passages
+                          if it is long, its queries
     shop__lease_7         who may write: made by the seventh writer, gone when it is done
 
 A key is the writer's number and a count of its own, so that no two writers ever make the same. Nothing is changed in
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from incdsi.documents import Document
 from incdsi.engine.milvus.filter import tagged
 from incdsi.engine.settings import Method
-from incdsi.records import Record, StoredQuery
+from incdsi.records import Passaged, Piece, Record, StoredPassage, StoredQuery
 from incdsi.rows.products import exact, row_lengths
 from incdsi.text.queries import represent
 
@@ -132,7 +133,14 @@ def stored(record: Record, key: int, first: int, method: Method) -> tuple[Place,
         "row": record.row,
         "links": links if len(links) <= PIECES else [MANY],
         "filter": tagged(record.document.metadata),
-        "body": pieces({**record.document.to_json(), "queries": _plain(record.queries), "links": links}),
+        "body": pieces(
+            {
+                **record.document.to_json(),
+                "queries": _plain(record.queries),
+                "passages": [one.piece for one in record.passages],
+                "links": links,
+            }
+        ),
         "v": np.asarray(record.vector, dtype=np.float32),
     }
     queries = [
@@ -159,11 +167,16 @@ def embedding_count(record: Record, method: Method) -> int:
 def _embeddings(record: Record, method: Method) -> list[tuple[Floats, bool, bool, float]]:
     """Embedding, whether it may be nearest to a query, whether others must leave it alone, and its own score.
 
-    First that of the text, then those of the queries; in the paper's form their mean, which alone is preserved.
+    First that of the text, then those of passages and queries; in the paper's form the mean of these, which alone is
+    preserved. Those that may be nearest are in the order of `Record.texts`.
     """
     general = method == "general"
-    kept = [(record.anchor, True, False)]
-    kept += [(query.embedding, query.used, general and query.preserved) for query in record.queries]
+    long = bool(record.passages)
+    kept = [(record.anchor, not long, False), *((one.embedding, True, False) for one in record.passages)]
+    kept += [
+        (query.embedding, query.used and not (long and query.generated), general and query.preserved)
+        for query in record.queries
+    ]
     if not general:
         used = [query.embedding for query in record.queries if query.used]
         kept.append((represent(np.stack(used or [record.anchor])), False, True))
@@ -175,20 +188,26 @@ def _embeddings(record: Record, method: Method) -> list[tuple[Floats, bool, bool
     ]
 
 
-def read_document(row: Mapping[str, Any]) -> Document:
-    """The document in a row with a body."""
-    return Document.from_json(joined(row["body"]))
+def read_passaged(row: Mapping[str, Any]) -> Passaged:
+    """The document in a row with a body, and its passages."""
+    body = joined(row["body"])
+    return Passaged(Document.from_json(body), _pieces(body))
+
+
+def _pieces(body: Mapping[str, Any]) -> list[Piece]:
+    return [Piece(start, end, tuple(headings)) for start, end, headings in body.get("passages", ())]
 
 
 def read_record(row: Mapping[str, Any], embeddings: Sequence[Floats], sequence: int) -> Record:
     """The record in a row with body and vector, and its queries' embeddings with their last component."""
     body = joined(row["body"])
-    plain = [embedding[:-1] for embedding in embeddings]
+    cut, (anchor, *plain) = _pieces(body), [embedding[:-1] for embedding in embeddings]
     return Record(
         document=Document.from_json(body),
         vector=row["v"],
-        anchor=plain[0],
-        queries=tuple(_query(one, embedding) for one, embedding in zip(body["queries"], plain[1:], strict=False)),
+        anchor=anchor,
+        queries=tuple(_query(one, found) for one, found in zip(body["queries"], plain[len(cut) :], strict=False)),
+        passages=tuple(StoredPassage(piece=one, embedding=found) for one, found in zip(cut, plain, strict=False)),
         constrained_by=tuple(body["links"]),
         row=int(row["row"]),
         sequence=sequence,

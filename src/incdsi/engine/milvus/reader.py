@@ -15,14 +15,14 @@ from incdsi.engine.milvus.filter import IS_UNKNOWN, compiled
 from incdsi.engine.milvus.known import follow, loaded, replayed, server_of
 from incdsi.engine.milvus.layout import MANY, Place
 from incdsi.engine.milvus.log import Commit, Log
-from incdsi.engine.milvus.reading import documents_at, records_at
+from incdsi.engine.milvus.reading import documents_at, passaged_at, records_at
 from incdsi.engine.milvus.view import MilvusView
 from incdsi.engine.protocol import Floats, Rows
 from incdsi.engine.settings import Settings
 from incdsi.errors import IndexNotFound, InvalidInput, UnknownDocument
 from incdsi.filters import Filter, matches
 from incdsi.progress import Progress
-from incdsi.records import JSON, Answer, Record
+from incdsi.records import JSON, Answer, Passaged, Record
 from incdsi.text.encoders import Encoder
 
 PORTION = 256  # documents read at a time
@@ -90,6 +90,10 @@ class MilvusReader:
     def documents(self, rows: Iterable[int], most_bytes: int | None = None) -> list[Document]:
         self._require_open()
         return documents_at(self._server, self._places(rows), most_bytes)
+
+    def passaged(self, rows: Sequence[int], most_bytes: int | None = None) -> list[Passaged]:
+        self._require_open()
+        return passaged_at(self._server, self._places(rows), most_bytes)
 
     def records(self) -> Iterator[Record]:
         """Everything in the order of rows; one that is deleted meanwhile is left out."""

@@ -7,21 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from incdsi.documents import Document
-from incdsi.engine.milvus.layout import Place, read_document, read_record
+from incdsi.engine.milvus.layout import Place, read_passaged, read_record
 from incdsi.engine.milvus.server import Server
 from incdsi.errors import TooLarge, UnknownDocument
-from incdsi.records import Record
+from incdsi.records import Passaged, Record
 
 
 def documents_at(server: Server, places: Sequence[Place], most_bytes: int | None = None) -> list[Document]:
     """The documents at these places; UnknownDocument when one is gone, TooLarge with more than `most_bytes`."""
+    return [one.document for one in passaged_at(server, places, most_bytes)]
+
+
+def passaged_at(server: Server, places: Sequence[Place], most_bytes: int | None = None) -> list[Passaged]:
+    """The same, each with its passages."""
     keys = np.array([place.key for place in places], dtype=np.int64)
     rows = server.connection.get(server.names.documents, keys, ["body"], server.since)
     _require([place.key in rows for place in places], places)
-    documents = [read_document(rows[place.key]) for place in places]
-    if most_bytes is not None and sum(map(_size, documents)) > most_bytes:
+    found = [read_passaged(rows[place.key]) for place in places]
+    if most_bytes is not None and sum(_size(one.document) for one in found) > most_bytes:
         raise TooLarge(f"the documents have more than {most_bytes:,} bytes; ask for fewer")
-    return documents
+    return found
 
 
 def records_at(server: Server, places: Sequence[Place]) -> list[Record]:

@@ -92,6 +92,9 @@ class Products:
         self._learn(slots)
         return np.array([self._known[slot] for slot in slots.tolist()], dtype=np.float64)
 
+    def within(self, row: int) -> Doubles:
+        return exact(self._source.vectors(self._source.slots(np.array([row])))[0], self._query)
+
     def at_most(self, rows: Rows) -> Doubles:
         slots = self._source.slots(rows)
         unknown = self._unknown(slots)
@@ -184,6 +187,9 @@ class Joined:
 
     def at_most(self, rows: Rows) -> Doubles:
         return self._of(rows, [part.at_most for part in self._parts])
+
+    def within(self, row: int) -> Doubles:
+        return self._parts[self._is_here(row)].within(row)
 
     def _of(self, rows: Rows, how: Sequence[Callable[[Rows], Doubles]]) -> Doubles:
         here = np.array([self._is_here(row) for row in rows.tolist()], dtype=bool)

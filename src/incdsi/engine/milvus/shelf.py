@@ -14,7 +14,7 @@ from incdsi.engine.local.owners import QueryOwners
 from incdsi.engine.milvus.layout import Place
 from incdsi.engine.protocol import Floats, Rows
 from incdsi.engine.settings import Settings
-from incdsi.lexical import LexicalIndex
+from incdsi.engine.words import OwnWords
 from incdsi.records import Record
 from incdsi.rows.moments import Moments
 from incdsi.rows.products import row_lengths
@@ -67,7 +67,7 @@ class Shelf:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.words = LexicalIndex(language=settings.language)
+        self.words = OwnWords(settings.language)
         self.queries = QueryOwners()
         nothing = Sums(Moments.none(settings.dimension))
         self.moment = Moment(np.empty(0, dtype=bool), nothing, nothing)
@@ -137,7 +137,7 @@ class Shelf:
         first = len(self.rows)
         slots = range(first, first + len(shown))
         records = [one.record for one in shown]
-        self.words.add_many(list(slots), [record.words for record in records])
+        self.words.add([record.words for record in records])
         for name, values in self._places.items():
             values.append(np.array([getattr(one.place, name) for one in shown], dtype=np.int64))
         self._ids += [record.document.id for record in records]
@@ -151,7 +151,7 @@ class Shelf:
             self._slots[record.row] = slot
             self._rows[record.document.id] = record.row
             self.queries.put(record.row, [query.text for query in record.queries])
-        self.words.remove_many(gone)
+        self.words.remove(gone)
 
     def remove(self, rows: Sequence[int], old: Mapping[int, tuple[Floats, Floats]]) -> None:
         """Hide documents, whose vectors and texts are in `old`."""
@@ -164,7 +164,7 @@ class Shelf:
         alive = self.moment.alive.copy()
         alive[slots] = False
         self.moment = _without(replace(self.moment, alive=alive), [old[row] for row in rows])
-        self.words.remove_many(slots)
+        self.words.remove(slots)
 
     @property
     def wasteful(self) -> bool:
@@ -188,7 +188,7 @@ class Shelf:
         """The same documents without empty slots, to be changed alone."""
         slots = self.current()
         other = type(self)(self.settings)
-        other.words = LexicalIndex.from_arrays(self.words.to_arrays(slots), self.settings.language)
+        other.words = OwnWords.from_arrays(self.words.to_arrays(slots), self.settings.language, len(slots))
         for name, values in self._places.items():
             other._places[name].append(values.values[slots])
         other._ids = [self._ids[slot] for slot in slots]

@@ -20,6 +20,7 @@ from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
 from incdsi.records import Record
+from incdsi.rows.groups import Groups
 from incdsi.rows.scores import Mask, Slots
 
 RIVALS = 8  # of a query's best that are looked at first
@@ -92,6 +93,14 @@ class MilvusView:
 
     def bench(self) -> MilvusBench:
         return MilvusBench(self._server, self._shelf.copied(), self.settings)
+
+    def marker(self, query: str) -> Callable[[str], list[tuple[int, int]]]:
+        return self._shelf.words.marker(query)
+
+    @property
+    def units(self) -> Groups:
+        """What each slot is found by in words."""
+        return self._shelf.words.units
 
     def score_of(self, words: str, text: str) -> float:
         """BM25 of a document with these words, were it there."""

@@ -2,11 +2,13 @@
 import { byId, calm, icon, make } from "./dom.js";
 import { emit } from "./events.js";
 import { decimal } from "./numbers.js";
-import { marked, snippet } from "./words.js";
+import { marked, shown } from "./words.js";
 
 /**
- * @typedef {{id: string, title: string, text: string}} Document
- * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, confidence: number | null, document: Document}} Hit
+ * @typedef {{id: string, title: string}} Document
+ * @typedef {{text: string, marks: [number, number][]}} Snippet
+ * @typedef {{headings: string[], snippet: Snippet}} Passage
+ * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, confidence: number | null, document: Document, passages: Passage[], snippet: Snippet}} Hit
  */
 
 const list = byId("results");
@@ -45,11 +47,15 @@ function row(hit, query, best, taught) {
         make("h3", {}, make("button", { type: "button", class: "title", "data-act": "open" }, ...marked(titleOf(document), query))),
         document.title && document.title !== document.id && make("span", { class: "id" }, document.id),
       ),
-      make("p", { class: "snippet" }, ...marked(snippet(document.text, query), query)),
+      path(hit) !== "" && make("p", { class: "path" }, path(hit)),
+      make("p", { class: "snippet" }, ...shown(hit.snippet)),
       make("div", { class: "foot" }, scores(hit, best), acts(document)),
     ),
   );
 }
+
+/** The headings above the passage that matches best. */
+const path = ({ document, passages }) => (passages[0]?.headings ?? []).filter((heading) => heading !== document.title).join(" \u203a ");
 
 const PARTS = ["learned", "nearest", "lexical"];
 const positiveParts = (hit) => PARTS.reduce((sum, part) => sum + Math.max(hit[part] ?? 0, 0), 0);

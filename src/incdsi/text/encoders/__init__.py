@@ -5,6 +5,6 @@
 """
 
 from incdsi.text.encoders.opening import as_encoder, load_encoder
-from incdsi.text.encoders.protocol import Encoder, encode_each, for_documents
+from incdsi.text.encoders.protocol import Encoder, count_tokens, encode_each, for_documents, tokens_read
 
-__all__ = ["Encoder", "as_encoder", "encode_each", "for_documents", "load_encoder"]
+__all__ = ["Encoder", "as_encoder", "count_tokens", "encode_each", "for_documents", "load_encoder", "tokens_read"]

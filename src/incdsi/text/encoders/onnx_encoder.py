@@ -59,6 +59,18 @@ class OnnxEncoder:
         """The encoder of documents: this one, unless its model has another prompt for them."""
         return self if self.document_prompt == self.manifest.prompt else WithPrompt(self)
 
+    @property
+    def tokens_read(self) -> int:
+        """Tokens of a document's own that count: those of its prompt and the special ones are not."""
+        taken: int = self._tokenizer.num_special_tokens_to_add(False)
+        return max(1, self.manifest.max_length - taken - self.count_tokens([self.document_prompt])[0])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, however long it is, without special ones."""
+        taken: int = self._tokenizer.num_special_tokens_to_add(False)
+        encodings = self._tokenizer.encode_batch(list(texts))
+        return [sum(len(part) - taken for part in (one, *one.overflowing)) for one in encodings]
+
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed queries, and documents where they are embedded alike, in their order: (n, h)."""
         return self.encode_with(self.manifest.prompt, texts, progress)

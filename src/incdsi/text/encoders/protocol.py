@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,26 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
         """Embed texts in their order: (n, h), and (0, h) for no texts."""
+
+
+ASSUMED = 510  # tokens of a text that an encoder reads which does not tell
+BYTES = 4  # of a token, where nobody counts them
+
+
+def tokens_read(encoder: Encoder) -> int:
+    """How many tokens of a text it reads; what comes after them it does not see.
+
+    An encoder that knows has an attribute `tokens_read`, and `count_tokens` for texts.
+    """
+    return int(getattr(encoder, "tokens_read", ASSUMED))
+
+
+def count_tokens(encoder: Encoder, texts: Sequence[str]) -> list[int]:
+    """How many tokens each text has, as the encoder counts them; estimated where it does not."""
+    count: Callable[[Sequence[str]], list[int]] | None = getattr(encoder, "count_tokens", None)
+    if count is not None:
+        return count(texts)
+    return [-(-len(text.encode("utf-8", "surrogatepass")) // BYTES) for text in texts]
 
 
 class Prompted(Encoder, Protocol):

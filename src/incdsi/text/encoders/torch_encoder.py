@@ -103,6 +103,19 @@ class TorchEncoder:
         """sha256 over the function as it is now; reads all weights, so ask once (0.1 s for 90 MB)."""
         return fingerprint(self._settings(), tokenizer_json(self.model), _weights(self.model))
 
+    @property
+    def tokens_read(self) -> int:
+        """Tokens of a document's own that count: those of its prompt and the special ones are not."""
+        taken = int(self.model.tokenizer.num_special_tokens_to_add(pair=False))
+        return max(1, self.max_length - taken - self.count_tokens([self.document_prompt])[0])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, however long it is, without special ones."""
+        if not texts:
+            return []
+        found = self.model.tokenizer(list(texts), add_special_tokens=False, truncation=False, verbose=False)
+        return [len(ids) for ids in found["input_ids"]]
+
     def save(self, folder: Path) -> None:
         """Write what `load` reads."""
         with quiet():

@@ -11,6 +11,7 @@ from incdsi.documents import Document, fold
 from incdsi.errors import InvalidInput
 from incdsi.markdown import heading, without_links
 from incdsi.text.queries import distinct
+from incdsi.text.sentences import sentence_spans
 
 WORDS = 64  # most words in a span
 CHARACTERS = 480  # the same for scripts without spaces
@@ -20,12 +21,8 @@ WINDOWS = 8  # places, spread evenly: 1 MB costs no more than 32 kB
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-_EDGE = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\Wa-z_])|(?<=[。！？])|\n\s*\n|\n(?=\0)")
 _CLAUSE = re.compile(r" ?[;:—()\[\]] ?|, | [–-] ")  # of a sentence with its whitespace folded
 _WORD = re.compile(r"\w[\w'’.-]*\w|\w")
-_SHORTENED = re.compile(
-    r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|No|Fig|Inc|Ltd|Co|Gen|Gov|Sen|Rep|Lt|Col|approx|cf|ca)|e\.g|i\.e)\.$"
-)
 _COMMON = frozenset(
     """a about after all also an and any are as at be because been before being but by can could did do does for
     from had has have he her his how if in into is it its just may more most no not of on one only or other our
@@ -56,7 +53,7 @@ class Spans:
         headings = [_shortened(_plain(one)) for one in found if one]
         text = "\n".join(line if one is None else "" for line, one in zip(lines, found, strict=True))
         body = _plain(_BULLET.sub("\n\0", text))
-        sentences = distinct(_shortened(sentence) for sentence in _sentences(body))
+        sentences = distinct(_shortened(body[start:end]) for start, end in sentence_spans(body))
         weights = _weights(sentences)
         chosen = [title, *(_about(title, text) for text in distinct(headings)[: self.limit // 3])]
         chosen += [_about(title, text) for text in _spread(sentences, weights, self.limit)]
@@ -87,17 +84,6 @@ def _shortened(text: str) -> str:
         return joined
     cut = joined.rfind(" ", 0, CHARACTERS)
     return joined[: cut if cut > CHARACTERS // 2 else CHARACTERS]
-
-
-def _sentences(text: str) -> Iterator[str]:
-    """Pieces between sentence ends; an abbreviation or initial does not end a sentence."""
-    start = 0
-    for edge in _EDGE.finditer(text):
-        if _SHORTENED.search(text, max(start, edge.start() - 8), edge.start()):
-            continue
-        yield text[start : edge.start()]
-        start = edge.end()
-    yield text[start:]
 
 
 def _clauses(sentence: str) -> Iterator[str]:
