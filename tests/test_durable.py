@@ -122,7 +122,7 @@ def test_a_folder_never_takes_a_place_that_is_taken(tmp_path: Path, kind: str) -
         other.mkdir()
         path.symlink_to(other)
     before = names(tmp_path)
-    with pytest.raises(InvalidInput, match="model is (not an empty folder|a file); choose"), appearing_folder(path):
+    with pytest.raises(InvalidInput, match=r"model is (not an empty folder|a file); choose"), appearing_folder(path):
         pytest.fail("nothing may be written")
     assert names(tmp_path) == before
 
