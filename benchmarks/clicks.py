@@ -141,7 +141,7 @@ class Trial:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=2000, help="so many of squad_plus, chosen at random")
+    parser.add_argument("--documents", type=int, default=400, help="so many of squad_plus, chosen at random")
     documents = parser.parse_args().documents
     with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
         trial = Trial(real_data("squad_plus"), Path(folder), documents)
