@@ -23,7 +23,10 @@ MOST_HITS = 16_384  # that one search may return
 AT_ONCE = 512  # rows fetched by key in one call
 MOST_BYTES = 4 << 20  # of rows inserted in one call: Pulsar takes 5 MB
 CONNECTS_IN, ANSWERS_IN = 10.0, 30.0  # seconds
-_SILENT = ("unavailable", "connect", "deadline", "timeout", "timed out", "not ready", "closed channel", "run out")
+_SILENT = (
+    *("unavailable", "not available", "offline", "not ready", "not healthy"),
+    *("connect", "deadline", "timeout", "timed out", "closed channel", "run out"),
+)
 STRONG = 0  # a time no read may be older than: everything that was acknowledged anywhere
 Keys = NDArray[np.int64]
 Row = Mapping[str, Any]
