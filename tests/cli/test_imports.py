@@ -21,7 +21,7 @@ try:
 finally:
     print(*sorted(sys.modules), file=sys.stderr)
 """
-NEVER = {"torch", "transformers", "fastapi", "uvicorn", "httpx", "scipy", "pyarrow", "optuna", "matplotlib"}
+NEVER = {"torch", "transformers", "pydantic", "fastapi", "uvicorn", "httpx", "scipy", "pyarrow", "optuna", "matplotlib"}
 TO_FETCH = {"http.client", "ssl", "zipfile", "importlib.metadata", "incdsi.text.encoders.bert"}
 TO_SEARCH = {"numpy", "onnxruntime", "tokenizers", "apsw", "simsimd", "incdsi.index"}
 
