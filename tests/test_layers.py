@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
     {"cli", "pyterrier", "mteb", "dspy"},
-    {"server", "demo", "adapter"},
+    {"server", "demo", "adapter", "mcp"},
     {"index"},
     {"search", "training", "client"},
     {"engine", "gaps"},

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 # of the solver do not, where waking other threads costs more than they bring. See docs/decisions/0006.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from incdsi.cli.agents import mcp
 from incdsi.cli.app import app, main
 from incdsi.cli.clicks import gaps, learn
 from incdsi.cli.encoders import model
@@ -34,6 +35,7 @@ __all__ = [
     "info",
     "learn",
     "main",
+    "mcp",
     "migrate",
     "model",
     "resolve",

@@ -1,0 +1,1 @@
+"""An index as tools for an agent, over the Model Context Protocol."""
