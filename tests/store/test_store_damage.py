@@ -63,6 +63,16 @@ def test_a_full_disk_refuses_the_change_and_keeps_all_the_others(small_disk: Pat
         assert reopened.verify() == []
 
 
+def test_a_store_that_a_full_disk_refuses_leaves_no_file_open(small_disk: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        (small_disk / "ballast").write_bytes(bytes(4_000_000))
+    with pytest.raises(DiskFull) as caught:
+        Store.create(small_disk / "shop", {})
+    assert caught.traceback  # whose frames keep whatever was not closed
+    opened = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if os.path.islink(link)]
+    assert [path for path in opened if path.startswith(str(small_disk))] == []
+
+
 @pytest.mark.parametrize("files", [1, 30])
 def test_a_backup_that_does_not_fit_is_one_sentence_and_leaves_nothing(
     store: Store, small_disk: Path, files: int

@@ -71,6 +71,12 @@ def open_writer(file: Path, *, create: bool = False) -> apsw.Connection:
     """A connection that commits to the disk, not to the cache of the operating system."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(str(file), flags=flags)
+    with _closed_if_refused(connection):
+        _prepare(connection, file, create)
+    return connection
+
+
+def _prepare(connection: apsw.Connection, file: Path, create: bool) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
     if create:
         connection.pragma("page_size", PAGE_BYTES)
@@ -84,7 +90,16 @@ def open_writer(file: Path, *, create: bool = False) -> apsw.Connection:
     connection.pragma("cell_size_check", True)
     connection.pragma("cache_size", -WRITER_CACHE_KIBIBYTES)
     connection.pragma("journal_size_limit", LOG_BYTES)
-    return connection
+
+
+@contextlib.contextmanager
+def _closed_if_refused(connection: apsw.Connection) -> Iterator[None]:
+    """A connection that nobody gets must not wait for the garbage collector: its file keeps a disk busy."""
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 class Reader(NamedTuple):
@@ -222,9 +237,10 @@ class Readers:
         options = "?immutable=1" if self._sealed and not self._has_wal() else "?mode=ro"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         connection = apsw.Connection(self._file.absolute().as_uri() + options, flags=flags)
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
-        connection.pragma("cell_size_check", True)
-        connection.pragma("schema_version")  # the first read, where what cannot be opened shows
+        with _closed_if_refused(connection):
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
+            connection.pragma("cell_size_check", True)
+            connection.pragma("schema_version")  # the first read, where what cannot be opened shows
         return connection
 
     def _require_unchanged(self, reader: Reader, cause: apsw.Error | None) -> None:
