@@ -17,6 +17,7 @@ from incdsi.index import Index
 from incdsi.store import Store
 
 Reopen = Callable[..., Index]
+pytestmark = pytest.mark.folder  # another engine has no lock to share
 
 
 def free(path: Path) -> bool:
