@@ -56,11 +56,18 @@ def test_the_nouns_pickle_copy_and_hash(noun, twin):
     assert repr(other) == repr(noun)
 
 
+def listed(value):
+    """The same with lists for tuples, as JSON has them."""
+    if isinstance(value, dict):
+        return {name: listed(one) for name, one in value.items()}
+    return [listed(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 @pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: type(noun).__name__)
 def test_the_nouns_become_plain_values(noun):
     plain = json.loads(json.dumps(asdict(noun)))
     assert plain.keys() == {field.name for field in fields(noun)}
-    assert asdict(noun) == {**plain, **({"conflicts": ("2",)} if "conflicts" in plain else {})}
+    assert listed(asdict(noun)) == plain
 
 
 def test_documents_additions_and_queries_come_back_from_json():

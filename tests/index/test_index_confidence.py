@@ -94,6 +94,15 @@ def test_before_there_is_anything_to_learn_from_it_says_none_and_refuses_to_judg
 def test_another_encoder_forgets_it(tmp_path: Path, known: Index) -> None:
     known.backup(tmp_path / "copy")
     with Index.open(tmp_path / "copy", ENCODER) as index:
+        index.set_tuning(False)
         index.adopt(ToyEncoder(dimension=40, seed=1))
         assert index._session.settings.confidence is None
         assert {hit.confidence for hit in index.search("river", 5)} == {None}
+
+
+def test_another_encoder_learns_it_anew_where_the_index_tunes_itself(tmp_path: Path, known: Index) -> None:
+    known.backup(tmp_path / "copy")
+    with Index.open(tmp_path / "copy", ENCODER) as index:
+        before = index._session.settings.confidence
+        index.adopt(ToyEncoder(dimension=40, seed=1))
+        assert index._session.settings.confidence not in (None, before)

@@ -34,6 +34,12 @@ def test_a_long_text_is_cut_around_the_most_different_words():
     assert found.endswith("…")
 
 
+def test_a_word_longer_than_a_snippet_is_marked_as_far_as_it_is_shown():
+    found = snippet_of("靴" * 2000, LexicalIndex().marker("靴"))
+    assert found.marks == ((0, LENGTH),)
+    assert found.text == "靴" * LENGTH + "…"
+
+
 @given(st.text(st.sampled_from("ab .\nß漢é"), max_size=900), st.sampled_from(["a", "b漢", "ab ßé", "."]))
 def test_marks_rise_lie_inside_and_are_words_of_the_query(text: str, query: str) -> None:
     index = LexicalIndex()

@@ -19,7 +19,7 @@ from tests.training.training_problems import tiny_encoder
     [
         (["nowhere"], "name one of squad, nq-passages, nq320k, msmarco or a folder"),
         (["nq320k"], "say where the collections are with --data FOLDER"),
-        (["squad", "--only", "maine"], "no experiment is called maine; there are main, curves"),
+        (["squad", "--only", "maine"], "no experiment is called maine; there are main, rule, product, curves"),
         (["squad", "--optimiser", "luck"], "the optimiser must be gp or ax, not 'luck'"),
         (["empty"], "empty"),
         (["squad", "--seeds", "1"], "--seeds takes two or more whole numbers such as 1,2,3, not '1'"),

@@ -437,10 +437,10 @@ def test_a_fault_of_ours_says_nothing_about_the_request(
 ) -> None:
     http = start()
 
-    def broken(text: str, *rest: object, **named: object) -> None:
-        raise RuntimeError(f"cannot search {text}")
+    def broken(texts: list[str], *rest: object, **named: object) -> None:
+        raise RuntimeError(f"cannot search {texts}")
 
-    monkeypatch.setattr(index, "search", broken)
+    monkeypatch.setattr(index, "search_many", broken)
     answer = http.post("/v1/search", json={"query": SECRET_TEXT})
     assert "zebras" not in problem(answer, 500, "IncDSIError")
     said = capsys.readouterr()

@@ -108,11 +108,11 @@ def test_replaced_text_is_in_no_file_after_compaction(store: Store) -> None:
 
 
 def test_compaction_gives_back_the_space_of_what_was_deleted(store: Store) -> None:
-    fill(store)
+    fill(store, 60)
     store.compact()
     before = (store.path / "store.db").stat().st_size
     with store.transaction() as tx:
-        for number in range(25):
+        for number in range(50):
             tx.delete(f"d{number}")
     store.compact()
     assert (store.path / "store.db").stat().st_size < before / 2

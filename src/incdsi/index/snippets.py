@@ -58,7 +58,7 @@ def snippet_of(text: str, marks: Callable[[str], Sequence[Mark]]) -> Snippet:
     end = _end(flat, begin)
     before, after = CUT if begin else "", CUT if end < len(flat) else ""
     shift = len(before) - begin
-    inside = [(first + shift, last + shift) for first, last in found if begin <= first and last <= end]
+    inside = [(first + shift, min(last, end) + shift) for first, last in found if begin <= first < end]
     return Snippet(text=f"{before}{flat[begin:end]}{after}", marks=tuple(inside))
 
 
@@ -67,9 +67,9 @@ def _first_of_most(text: str, marks: Sequence[Mark]) -> int:
     words = [text[first:last].casefold() for first, last in marks]
     inside: Counter[str] = Counter()
     best, start, begin = 0, 0, 0
-    for (_, last), word in zip(marks, words, strict=True):
+    for place, ((_, last), word) in enumerate(zip(marks, words, strict=True)):
         inside[word] += 1
-        while last - marks[begin][0] > LENGTH - BEFORE:
+        while begin < place and last - marks[begin][0] > LENGTH - BEFORE:
             inside[words[begin]] -= 1
             if not inside[words[begin]]:
                 del inside[words[begin]]

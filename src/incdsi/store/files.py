@@ -21,7 +21,6 @@ MODEL = "model"
 LOCK = "writer.lock"
 STAGING = ".incdsi-making"  # in a folder that was empty, while an index is made there
 MOVED = "moved.json"  # what was moved out of it before the store
-ADDRESS = re.compile(r"[\w.-]+:\d+/?")  # of a server, without its http://
 IGNORED = {"lost+found"}  # all that a new file system holds
 
 
@@ -29,7 +28,7 @@ def why_no_index(folder: Path) -> str:
     """What is wrong with a path that has no store, and what to do."""
     if folder.is_file():
         return f"{folder} is a file; an index is a folder"
-    if ADDRESS.fullmatch(str(folder)):
+    if re.fullmatch(r"[\w.-]+:\d+/?", str(folder)):  # a server's, without its http://
         return f"no index in {folder}; the address of a server begins with http://"
     return f"no index in {folder}: it has no {STORE}; create one or check the path"
 

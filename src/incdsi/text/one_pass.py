@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -43,7 +43,29 @@ def _with_parts(
 
 
 def places_of(content: str, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Where those of these texts that stand in the content begin and end; how words are spaced does not matter."""
-    patterns = {text: r"\s+".join(map(re.escape, text.split())) for text in texts}
-    found = {text: re.search(rf"(?<!\w){pattern}(?!\w)", content) for text, pattern in patterns.items()}
-    return {text: match.span() for text, match in found.items() if match is not None}
+    """Where those of these texts that stand in the content first begin and end; how words are spaced does not matter."""
+    words = content.split()
+    flat, starts, flat_starts, position, length = " ".join(words), [], [], 0, 0
+    for word in words:
+        position = content.index(word, position)
+        starts.append(position)
+        flat_starts.append(length)
+        position += len(word)
+        length += len(word) + 1
+
+    def place(at: int) -> int:
+        word = bisect_right(flat_starts, at) - 1
+        return starts[word] + at - flat_starts[word]
+
+    found = {}
+    for text in texts:
+        part = " ".join(text.split())
+        at = flat.find(part)
+        end = at + len(part)
+        if part and at >= 0 and not (_is_word(flat[at - 1 : at]) or _is_word(flat[end : end + 1])):
+            found[text] = (place(at), place(end - 1) + 1)
+    return found
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -205,7 +205,7 @@ class Connection:
     def _require_recent(self) -> None:
         with self._clear_errors("version"):
             version = str(self._client.get_server_version(timeout=ANSWERS_IN))
-        numbers = re.search(r"(\d+)\.(\d+)\.(\d+)", version)
+        numbers = re.search(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version)
         if self.address.lite or numbers is None:
             return
         if tuple(map(int, numbers.groups())) < OLDEST:
