@@ -33,7 +33,7 @@ from incdsi.text.queries import distinct
 
 SOURCE = Path(__file__).parent.parent / "src"  # both packages
 SIZE = 150_000
-SECONDS = 4
+SECONDS = 12
 SPACES = (("", " ", "x"), ("x", " \n", "x"), ("", "\t ", ""))
 
 # For each pattern texts that come near a match at many places: a beginning, what is repeated, an end.

@@ -43,7 +43,7 @@ def _with_parts(
 
 
 def places_of(content: str, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Where those of these texts that stand in the content first begin and end; how words are spaced does not matter."""
+    """Where those of these texts that stand in the content first begin and end, however their words are spaced."""
     words = content.split()
     flat, starts, flat_starts, position, length = " ".join(words), [], [], 0, 0
     for word in words:
