@@ -55,7 +55,7 @@ browser:
 	  { apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
-test: lint browser  ## lint, types and the fast tests; those that calculate once more as other processors would
+test: lint browser  ## lint, types and the fast tests, and the frameworks' own suites over our adapters
 	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -25,6 +27,17 @@ os.register_at_fork(before=gc.collect, after_in_child=gc.disable)
 
 WORDS = """the a river mountain boots waterproof hiking who won where is deep how long sea flows to and of
 title query document word""".split()  # noqa: SIM905
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_one_test() -> Iterator[None]:
+    """A command that serves sends logs to its own stderr, which is closed when the next test begins."""
+    yield
+    structlog.reset_defaults()
+    root = logging.getLogger()
+    for handler in root.handlers[:]:
+        if isinstance(handler.formatter, structlog.stdlib.ProcessorFormatter):
+            root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for processor in every() if parser.parse_args(arguments).all else some():
         print(f"\n{processor}", flush=True)
         left_out = [f"--ignore={path}" for path in LEFT_OUT]
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", "auto", *left_out, *SUITES]
+        # Another engine's documents lie elsewhere; what is calculated with them is the same code.
+        chosen = ["-m", "not slow and not milvus", "-k", "not lite"]
+        command = [sys.executable, "-m", "pytest", "-q", *chosen, "-n", "auto", *left_out, *SUITES]
         if subprocess.run(command, env=processor.environment, check=False).returncode:
             failed.append(str(processor))
     print("\n".join(["failed under:", *failed]) if failed else "\nthe same under every processor tried")

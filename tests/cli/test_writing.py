@@ -133,10 +133,11 @@ def test_batches_before_a_refusal_are_kept_and_it_says_so(run: Run, encoder: str
     assert ids(run) == {"d0", "d1", "d2", "d3"}
 
 
-def test_a_line_of_ten_megabytes_is_a_document_like_others(run: Run, encoder: str) -> None:
-    long = {"id": "long", "text": "the river flows " * 650_000}
+@pytest.mark.parametrize("megabytes", [1, pytest.param(10, marks=pytest.mark.slow)])  # ten have 20,000 passages
+def test_a_line_of_megabytes_is_a_document_like_others(run: Run, encoder: str, megabytes: int) -> None:
+    long = {"id": "long", "text": "the river flows " * (65_000 * megabytes)}
     path = write("long.jsonl", [long, DOCUMENTS[1]])
-    assert path.stat().st_size > 10_000_000
+    assert path.stat().st_size > 1_000_000 * megabytes
     run("add", path, "--encoder", encoder)
     said = run("search", "river", "--mode", "lexical").stdout
     assert "long" in said

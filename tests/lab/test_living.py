@@ -83,6 +83,7 @@ def test_a_draft_says_less_than_its_document(data: Embedded) -> None:
     assert world.written_for(world.document(0)) == list(world.spans[0])
 
 
+@pytest.mark.slow  # six lives
 def test_the_report_has_every_life_at_every_mark_and_is_resumed(living: Living) -> None:
     run_tasks(living.tasks(), living.pieces)
     page = write(living, "incdsi-lab living made")

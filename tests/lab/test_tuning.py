@@ -243,6 +243,7 @@ class TestSuggestions:
         assert Journal(path, {}, RANGES).finished == [trial]
 
     @pytest.mark.filterwarnings("ignore")  # Ax calls what it has deprecated itself
+    @pytest.mark.slow  # Ax takes its time
     def test_ax_learns_from_the_trials_it_is_given(self) -> None:
         pytest.importorskip("ax", reason="the extra `paper` is not installed")
         places = [(x, y) for x in (0.1, 0.5, 0.9) for y in (1e-3, 1e-2, 1e-1)]

@@ -40,7 +40,8 @@ def run_and_kill(mode: str, folder: Path, after: int) -> None:
     assert child.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("mode", ["frozen", pytest.param("finetune", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a run that is killed, and one that is not
+@pytest.mark.parametrize("mode", ["frozen", "finetune"])
 def test_a_killed_run_resumes_to_the_same_bits(mode: str, tmp_path: Path) -> None:
     after = random.randrange(2, 20)
     run_and_kill(mode, tmp_path, after)

@@ -70,6 +70,7 @@ def test_the_large_rate_of_the_document_vectors_does_not_make_them_shrink(tmp_pa
     np.testing.assert_allclose(rows, start, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow  # a launcher of its own
 def test_bfloat16_is_used_when_the_launcher_asks_for_it(tmp_path: Path) -> None:
     script = f"""
 import json, sys
