@@ -11,7 +11,7 @@ from typing import Any, Self
 from incdsi.documents import fold
 from incdsi.errors import InvalidInput
 
-# Chosen on squad_plus with one question in ten clicked to a wrong document: docs/decisions/0017.
+# A cautious choice, not the best of those measured: docs/decisions/0017.
 LEAST_CLICKS, LEAST_SHARE = 2, 0.6
 
 
