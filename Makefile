@@ -58,7 +58,6 @@ browser:
 test: lint browser  ## lint, types and the fast tests, and the frameworks' own suites over our adapters
 	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
-	$(BIN)/python -m tests.processors
 
 test-research: $(VENV)/.research  ## incdsi.pyterrier and incdsi.mteb in their frameworks (300 MB)
 	$(BIN)/pytest -c integrations/pytest.ini integrations/test_research.py
