@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from incdsi import Index
+
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGE, LABORATORY = SOURCE / "incdsi", SOURCE / "incdsi_lab"
 LAYERS = [
@@ -95,6 +97,12 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_no_file_of_the_product_has_more_than_400_lines():
     assert [named(path) for path in MODULES if len(path.read_text().splitlines()) > 400] == []
+
+
+def test_an_index_has_at_most_thirty_public_methods_and_a_file_of_250_lines():
+    public = [name for name in dir(Index) if not name.startswith("_") and callable(getattr(Index, name))]
+    assert len(public) <= 30, public
+    assert len((PACKAGE / "index" / "index.py").read_text().splitlines()) <= 250
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
