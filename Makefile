@@ -69,6 +69,7 @@ test-all: lint lint-integrations browser $(VENV)/.research  ## everything, also 
 
 test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started for them alone
 	$(BIN)/python -m tests.milvus_server $(BIN)/pytest -m "milvus and not slow"
+	$(BIN)/python -m tests.milvus_server --secured $(BIN)/pytest tests/engine/test_milvus_secured.py
 
 milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
 	$(BIN)/python -m tests.milvus_server

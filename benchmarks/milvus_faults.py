@@ -1,171 +1,135 @@
 """A Milvus server and its clients, hurt while documents change: `make milvus-faults`.
 
-Writers add, update and delete documents of their own and say what they begin and what is acknowledged; a searcher looks
-all the while. The server is killed and started again, clients are killed, the network goes down for ten seconds, two
-writers race, and one is paused until another has taken over. At the end every acknowledged change must be there,
-nothing half, and no document that nobody wrote.
+Writers add, update and delete documents of their own, alone and in batches, and say what they begin and what is
+acknowledged; a searcher looks all the while. The server is killed in the middle of each kind of change and started
+again, clients are killed, the network goes down for ten seconds during a batch, two writers race, and one is paused
+until another has taken over. At the end every acknowledged change must be there, no batch in part, nothing torn, and no
+document that nobody wrote.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.machine import machine, write
+from benchmarks.milvus_writers import Searcher, Tally, Writer, found_revision, write_for_ever, writer
 from tests.milvus_server import MilvusServer, enter, running, set_link
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "index"))
-
-LIVES_FOR = 3.0  # seconds: a shorter lease, so that less is waited for
 DOWN = 10.0  # seconds without network
 PATIENCE = 300.0  # seconds until something must be acknowledged again
+SOME = 10  # changes between faults
+ROUNDS = 3
 
 
-def writing(address: str, name: str, seed: int) -> None:
-    """A writer: says each change before and after, and after an error tries the next one."""
-    from index_samples import TOY, doc
+class Faults:
+    """One index, the writers of it, and what is done to them."""
 
-    from incdsi.engine.milvus import lease
-    from incdsi.errors import IncDSIError
-    from incdsi.index import Index
+    def __init__(self, server: MilvusServer, seed: int) -> None:
+        self.address = f"milvus://{server.address}/faults"
+        self.tally = Tally()
+        self.counts: Counter[str] = Counter()
+        self.recovered: dict[str, list[float]] = {}  # seconds until the next acknowledgement
+        self._server = server
+        self._rng = random.Random(seed)
+        self._numbers = itertools.count()
 
-    lease.LIVES_FOR = LIVES_FOR
-    rng, there, count = random.Random(seed), dict[str, int](), 0
-    index = None
-    while True:
-        count += 1
-        verb = rng.choice(["add", "add", "update", "update", "delete"]) if there else "add"
-        id = f"{name}-{count}" if verb == "add" else rng.choice([*there])
-        revision = count
-        print(json.dumps(["begin", verb, id, revision]), flush=True)
-        try:
-            index = index or Index.open(address, TOY)
-            if verb == "delete":
-                index.delete(id)
-                there.pop(id)
-            else:
-                batch = doc(id, revision)
-                index.add(batch, [f"asked of {id}"]) if verb == "add" else index.update(batch)
-                there[id] = revision
-            print(json.dumps(["done", verb, id, revision]), flush=True)
-        except IncDSIError as error:
-            print(json.dumps(["error", verb, id, type(error).__name__, str(error)[:200]]), flush=True)
-            there.pop(id, None)  # nobody knows: leave it alone from now on
-            time.sleep(0.3)
+    def writer(self) -> Any:
+        number = next(self._numbers)
+        return writer(self.address, f"w{number}", number, self.tally)
 
+    def round(self) -> None:
+        for verb in ("add", "update", "delete", "batch"):
+            self.server_killed(verb)
+        self.network_down()
+        self.two_writers()
+        self.writer_paused()
 
-@dataclass
-class Tally:
-    """What writers said: for each document its last acknowledged revision, and what else it may be by now."""
+    def server_killed(self, verb: str) -> None:
+        """Somebody starts it again, as with any service; afterwards its client is killed as well."""
+        with self.writer() as one:
+            self._writes(one, SOME)
+            self._in_the_middle_of(one, verb)
+            self._server.crash()
+            self._say(f"server killed during {verb}")
+            self._back("server killed", one, time.monotonic())
+            self._writes(one, SOME)
+        self._say("client killed")
 
-    known: dict[str, int | None] = field(default_factory=dict)
-    maybe: dict[str, set[int | None]] = field(default_factory=dict)
-    acknowledged: Counter[str] = field(default_factory=Counter)
-    errors: Counter[str] = field(default_factory=Counter)
-    sentences: dict[str, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def network_down(self) -> None:
+        with self.writer() as one:
+            self._writes(one, SOME)
+            self._in_the_middle_of(one, "batch")
+            set_link(up=False)
+            time.sleep(DOWN)
+            set_link(up=True)
+            self._say("network down")
+            self._back("network down", one, time.monotonic())
+            self._writes(one, SOME)
 
-    def hear(self, line: str) -> None:
-        what, verb, id, *rest = json.loads(line)
-        with self.lock:
-            if what == "begin":
-                self.maybe.setdefault(id, set()).add(None if verb == "delete" else rest[0])
-            elif what == "done":
-                self.known[id] = None if verb == "delete" else rest[0]
-                self.maybe.pop(id, None)
-                self.acknowledged[verb] += 1
-            else:
-                self.errors[rest[0]] += 1
-                self.sentences.setdefault(rest[0], rest[1])
+    def two_writers(self) -> None:
+        with self.writer() as one, self.writer() as other:
+            self._writes(one, 2 * SOME)
+            other.require_alive()
+            self._say("two writers")
 
+    def writer_paused(self) -> None:
+        with self.writer() as paused:
+            self._writes(paused, SOME)
+            self._in_the_middle_of(paused, "update")
+            begun = time.monotonic()
+            paused.signal(signal.SIGSTOP)
+            with self.writer() as next_one:
+                self._back("writer paused", next_one, begun)
+                self._writes(next_one, SOME)
+                paused.signal(signal.SIGCONT)
+                self._writes(next_one, SOME)
+            self._back("next writer killed", paused, time.monotonic())
+            self._say("writer paused past its lease")
 
-class Writer:
-    """One writer process, and a thread that hears it."""
+    def _writes(self, one: Writer, count: int) -> None:
+        """Wait until so many more are acknowledged, and a moment longer."""
+        wanted = self.tally.count + count
+        if not self.tally.wait(lambda: self.tally.count >= wanted, PATIENCE):
+            one.require_alive()
+            raise RuntimeError(f"nothing was acknowledged for {PATIENCE:g} s: {self.tally.sentences}")
+        time.sleep(self._rng.uniform(0.0, 0.3))
 
-    def __init__(self, address: str, name: str, seed: int, tally: Tally) -> None:
-        command = [sys.executable, "-m", "benchmarks.milvus_faults", "--writer", address, name, str(seed)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self._hearing = threading.Thread(target=self._hear, args=(tally,), daemon=True)
-        self._hearing.start()
+    def _back(self, fault: str, one: Writer, since: float) -> None:
+        self._writes(one, 1)
+        self.recovered.setdefault(fault, []).append(round(time.monotonic() - since, 1))
 
-    def _hear(self, tally: Tally) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with suppress(json.JSONDecodeError):  # the last one may be cut
-                tally.hear(line)
+    def _in_the_middle_of(self, one: Writer, verb: str) -> None:
+        if not self.tally.wait(lambda: self.tally.begun == verb, PATIENCE):
+            one.require_alive()
+            raise RuntimeError(f"no {verb} was begun for {PATIENCE:g} s: {self.tally.sentences}")
+        time.sleep(self._rng.uniform(0.0, 0.03))
 
-    def signal(self, which: signal.Signals) -> None:
-        self.process.send_signal(which)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self._hearing.join()
-
-
-class Searcher:
-    """Looks at a document that is always there, and at what it finds: never neither version, never half."""
-
-    def __init__(self, address: str) -> None:
-        self.looks, self.missing, self.torn, self.unavailable = 0, 0, 0, 0
-        self._address = address
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        from index_samples import TOY, text_of
-
-        from incdsi.errors import IncDSIError
-        from incdsi.index import Index
-
-        index = None
-        while not self._done.wait(0.05):
-            try:
-                index = index or Index.open(self._address, TOY)
-                found = index.search("steady number edition", 5)
-                self.looks += 1
-                self.missing += not any(hit.document_id == "steady" for hit in index.search("steady", 1000))
-                for hit in found:
-                    id, revision = hit.document_id, int(hit.document.text.split("edition ")[1].split(".")[0])
-                    self.torn += hit.document.text != text_of(id, revision)
-            except IncDSIError:
-                self.unavailable += 1
+    def _say(self, fault: str) -> None:
+        self.counts[fault] += 1
+        back = {kind: seconds[-1] for kind, seconds in self.recovered.items()}
+        print(f"{fault}: {self.tally.count} acknowledged; back after {back}", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def writer(address: str, name: str, seed: int, tally: Tally) -> Iterator[Writer]:
-    one = Writer(address, name, seed, tally)
-    try:
-        yield one
-    finally:
-        one.kill()
-
-
-@contextmanager
-def supervised(server: MilvusServer) -> Iterator[list[bool]]:
-    """Start the server again whenever it ends by itself: cut off from its etcd, which is on the same link, it does."""
-    done, revived = threading.Event(), list[bool]()
+def supervised(server: MilvusServer) -> Iterator[list[float]]:
+    """Start the server again whenever it has ended: when it was killed, and when it was cut off from its etcd."""
+    done, revived, begun = threading.Event(), list[float](), time.monotonic()
 
     def watch() -> None:
         while not done.wait(0.5):
-            revived.append(server.revive())
+            if server.revive():
+                revived.append(round(time.monotonic() - begun, 1))
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
@@ -176,121 +140,86 @@ def supervised(server: MilvusServer) -> Iterator[list[bool]]:
         watching.join()
 
 
-def run(server: MilvusServer, rounds: int, seed: int) -> dict[str, Any]:
-    from index_samples import TOY, doc, text_of
+def judged(tally: Tally, address: str) -> dict[str, Any]:
+    """What is there, beside what was said."""
+    from index_samples import TOY, text_of
 
     from incdsi.index import Index
 
-    address, tally, rng = f"milvus://{server.address}/faults", Tally(), random.Random(seed)
-    with Index.create(address, TOY) as index:
-        index.add(doc("steady"), ["where is the steady one"])
-    searcher, seeds, faults = Searcher(address), iter(range(10**6)), Counter[str]()
-    back: list[float] = []
-
-    def writes(count: int) -> float:
-        """Wait until so many more are acknowledged, and a moment longer; how long that took."""
-        begun, wanted = time.monotonic(), sum(tally.acknowledged.values()) + count
-        while sum(tally.acknowledged.values()) < wanted:
-            if time.monotonic() - begun > PATIENCE:
-                raise RuntimeError(f"nothing was acknowledged for {PATIENCE:g} s: {dict(tally.errors)}")
-            time.sleep(0.02)
-        time.sleep(rng.uniform(0.0, 0.3))
-        return time.monotonic() - begun
-
-    def progress(said: str) -> None:
-        faults[said] += 1
-        print(f"{said}: {sum(tally.acknowledged.values())} acknowledged", file=sys.stderr, flush=True)
-
-    for number in range(rounds):
-        with writer(address, f"s{number}", next(seeds), tally):
-            writes(20)
-            server.kill()
-            progress("server killed")
-            begun = time.monotonic()
-            server.start()
-            writes(1)
-            back.append(time.monotonic() - begun)
-            writes(20)
-        progress("client killed")
-        with writer(address, f"c{number}", next(seeds), tally):
-            writes(20)
-        progress("client killed")
-        with writer(address, f"n{number}", next(seeds), tally):
-            writes(20)
-            set_link(up=False)
-            time.sleep(DOWN)
-            set_link(up=True)
-            progress("network down")
-            writes(20)
-        with (
-            writer(address, f"r{number}", next(seeds), tally),
-            writer(address, f"q{number}", next(seeds), tally),
-        ):
-            writes(40)
-            progress("two writers")
-        with writer(address, f"p{number}", next(seeds), tally) as paused:
-            writes(20)
-            paused.signal(signal.SIGSTOP)
-            with writer(address, f"t{number}", next(seeds), tally):
-                writes(20)
-                paused.signal(signal.SIGCONT)
-                writes(20)
-            progress("writer paused past its lease")
-    searcher.stop()
     with Index.open(address, TOY) as index:
         problems = index.verify()
-        there = {one.id: one for one in index.documents()}
-    lost, torn = [], []
-    for id, revision in tally.known.items():
-        allowed = {revision, *tally.maybe.get(id, ())}
-        found = int(there[id].text.split("edition ")[1].split(".")[0]) if id in there else None
-        if found not in allowed:
-            lost.append([id, sorted(map(str, allowed)), found])
-        if found is not None and there[id].text != text_of(id, found):
-            torn.append(id)
-    stray = [id for id in there if id != "steady" and id not in tally.known and id not in tally.maybe]
+        there = {one.id: one.text for one in index.documents()}
+    now = {id: found_revision(text) for id, text in there.items()}
+    lost = [
+        [id, sorted(map(str, allowed)), now.get(id)]
+        for id, revision in tally.known.items()
+        if now.get(id) not in (allowed := {revision, *tally.maybe.get(id, ())})
+    ]
     return {
-        "faults": dict(faults),
-        "acknowledged": dict(tally.acknowledged),
-        "lost": len(lost),
-        "torn": len(torn),
-        "stray": len(stray),
-        "first_lost": lost[:5],
-        "problems_found_by_verify": problems[:5],
         "documents": len(there),
-        "unacknowledged_whose_outcome_is_open": len(tally.maybe),
+        "lost": len(lost),
+        "first_lost": lost[:5],
+        "torn": sum(text != text_of(id, now[id]) for id, text in there.items()),
+        "stray": sum(id not in tally.known and id not in tally.maybe for id in there if id != "steady"),
+        "batches_that_were_not_acknowledged": len(tally.open_batches),
+        "of_them_there_in_part": sum(0 < sum(id in there for id in batch) < len(batch) for batch in tally.open_batches),
+        "problems_found_by_verify": problems[:5],
+    }
+
+
+def run(server: MilvusServer, rounds: int, seed: int) -> dict[str, Any]:
+    from index_samples import TOY, doc
+
+    from incdsi.index import Index
+
+    faults = Faults(server, seed)
+    tally = faults.tally
+    with Index.create(faults.address, TOY) as index:
+        index.add(doc("steady"), ["where is the steady one"])
+    searcher = Searcher(faults.address)
+    for _ in range(rounds):
+        faults.round()
+    searcher.stop()
+    return {
+        "faults": dict(faults.counts),
+        "acknowledged": dict(tally.acknowledged),
+        **judged(tally, faults.address),
         "searcher": {
             "looks": searcher.looks,
             "steady_document_missing": searcher.missing,
             "torn": searcher.torn,
-            "refused_while_the_server_was_away": searcher.unavailable,
+            "refused": dict(searcher.refusals),
+            "unclear_errors": searcher.broken[:5],
         },
+        "seconds_until_a_write_was_acknowledged": faults.recovered,
         "errors_that_writers_met": dict(tally.errors),
-        "one_sentence_each": tally.sentences,
-        "seconds_until_a_write_was_acknowledged_after_sigkill": [round(one, 1) for one in back],
+        "sentences": {kind: sorted(said)[:5] for kind, said in tally.sentences.items()},
         "seed": seed,
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="fewer write no results")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--writer", nargs=3, metavar=("ADDRESS", "NAME", "SEED"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.writer:
         address, name, seed = given.writer
-        writing(address, name, int(seed))
+        write_for_ever(address, name, int(seed))
         return
     enter("benchmarks.milvus_faults", sys.argv[1:])
     print(json.dumps(machine()))
     with running() as server, supervised(server) as revived:
         found = run(server, given.rounds, given.seed)
-    found["times_the_server_ended_by_itself"] = revived.count(True)
+    killed = sum(count for fault, count in found["faults"].items() if fault.startswith("server killed"))
+    found["times_the_server_ended_by_itself"] = len(revived) - killed
     print(json.dumps(found, indent=1))
-    if given.rounds >= 3:
-        write("milvus_faults", found)
-    if found["lost"] or found["torn"] or found["stray"] or found["problems_found_by_verify"]:
+    if given.rounds >= ROUNDS:
+        write("milvus-faults", found)
+    wrong = ("lost", "torn", "stray", "of_them_there_in_part", "problems_found_by_verify")
+    seen = ("steady_document_missing", "torn", "unclear_errors")
+    if any(found[what] for what in wrong) or any(found["searcher"][what] for what in seen):
         sys.exit("something acknowledged was lost or torn")
 
 

@@ -1,6 +1,7 @@
 """A real Milvus server from the package `milvus`, alone in a network namespace because it listens on every interface.
 
     python -m tests.milvus_server pytest -m milvus     runs a command beside a server of its own
+    python -m tests.milvus_server --secured pytest ... the same, and the server wants a key and TLS
     python -m tests.milvus_server                      a shell beside it, in the same namespace
 
 The server's own wrapper ignores settings that its template lacks and moves ports after a crash, so the configuration
@@ -24,6 +25,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -34,6 +36,9 @@ import yaml
 
 PORT, HEALTH_PORT = 19530, 9091
 ADDRESS = "INCDSI_TEST_MILVUS"  # where tests find the server: host:port
+SECURED = "INCDSI_TEST_MILVUS_SECURED"  # the same of a server that wants a key and TLS
+CERTIFICATE = "INCDSI_TEST_MILVUS_CERTIFICATE"  # the file of its certificate
+KEY = "root:Milvus"  # what such a server begins with
 INSIDE = "INCDSI_INSIDE_NAMESPACE"
 GAP = re.compile(r"\{\{ *(?P<name>\w+)(\(\w+\))?(: *(?P<default>[^} ]*))? *\}\}")
 _LIBC = ctypes.CDLL(None)
@@ -53,22 +58,25 @@ def missing() -> str | None:
 class MilvusServer:
     """One server process with its files in a folder; it can be killed and started again on the same files."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, secured: bool = False) -> None:
         self.folder = folder
+        self.secured = secured
         self._process: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{PORT}"
 
     @property
-    def pid(self) -> int | None:
-        return None if self._process is None else self._process.pid
+    def certificate(self) -> Path:
+        """What a client knows a secured server by."""
+        return self.folder / "server.pem"
 
     def start(self) -> None:
         """Return when it is healthy."""
         (self.folder / "conf").mkdir(parents=True, exist_ok=True)
-        (self.folder / "conf" / "milvus.yaml").write_text(yaml.safe_dump(_configuration(self.folder)))
+        (self.folder / "conf" / "milvus.yaml").write_text(yaml.safe_dump(self._configuration()))
         shutil.copy(_package() / "data" / "glog.conf", self.folder / "conf")
         programs = _programs()
         environment = {
@@ -90,11 +98,20 @@ class MilvusServer:
         self._wait()
 
     def revive(self) -> bool:
-        """Start it again if it ended by itself, as whatever supervises a server does; whether it had."""
-        if self._process is None or self._process.poll() is None:
-            return False
-        self.start()
-        return True
+        """Start it again if it has ended, as whatever supervises a server does; whether it had."""
+        with self._starting:
+            if self._process is None or self._process.poll() is None:
+                return False
+            with contextlib.suppress(RuntimeError):  # it ended once more: the next call tries again
+                self.start()
+            return True
+
+    def crash(self) -> None:
+        """SIGKILL, and leave the rest to whoever supervises it."""
+        with self._starting:
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
 
     def stop(self) -> None:
         """As one should: SIGTERM, and what is left of it after ten seconds is killed."""
@@ -113,6 +130,16 @@ class MilvusServer:
         if process is not None:
             process.send_signal(signal.SIGKILL)
             process.wait()
+
+    def _configuration(self) -> dict[str, Any]:
+        plain = _configuration(self.folder)
+        if self.secured:
+            key = self.folder / "server.key"
+            if not key.exists():
+                certify(self.certificate, key)
+            plain["common"]["security"].update(authorizationEnabled=True, tlsMode=1)
+            plain["tls"] = {"serverPemPath": str(self.certificate), "serverKeyPath": str(key), "caPemPath": ""}
+        return plain
 
     def _wait(self) -> None:
         assert self._process is not None
@@ -153,6 +180,26 @@ def _configuration(folder: Path) -> dict[str, Any]:
     return plain
 
 
+def certify(certificate: Path, key: Path) -> None:
+    """A certificate for this machine, signed by nobody else."""
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+    ]
+    subprocess.run([*made, *subject], check=True, capture_output=True)
+
+
 def _package() -> Path:
     found = importlib.util.find_spec("milvus")
     assert found is not None
@@ -188,11 +235,11 @@ def set_link(up: bool) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path | None = None) -> Iterator[MilvusServer]:
+def running(folder: Path | None = None, secured: bool = False) -> Iterator[MilvusServer]:
     """A server in this namespace; its files go when it does, unless a folder is given."""
     with contextlib.ExitStack() as stack:
         where = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        server = MilvusServer(where)
+        server = MilvusServer(where, secured)
         stack.callback(server.kill)
         stack.callback(server.stop)
         server.start()
@@ -212,11 +259,12 @@ def enter(module: str, arguments: Sequence[str]) -> None:
 
 def main(command: Sequence[str]) -> int:
     enter("tests.milvus_server", command)
-    with running() as server:
-        environment = {**os.environ, ADDRESS: server.address}
+    secured = list(command[:1]) == ["--secured"]
+    with running(secured=secured) as server:
+        told = {SECURED: server.address, CERTIFICATE: str(server.certificate)} if secured else {ADDRESS: server.address}
         shell = [os.environ.get("SHELL", "/bin/sh")]
         print(f"Milvus at {server.address}, in this namespace alone", file=sys.stderr)
-        return subprocess.run(list(command) or shell, env=environment).returncode
+        return subprocess.run(list(command[secured:]) or shell, env={**os.environ, **told}).returncode
 
 
 if __name__ == "__main__":

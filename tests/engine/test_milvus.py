@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from incdsi.errors import (
     IndexNotFound,
     InvalidInput,
     MissingExtra,
+    NotAllowed,
     ServerError,
     ServerUnavailable,
     UnsupportedFormat,
@@ -369,3 +371,47 @@ def test_without_the_client_one_is_told_what_to_install(monkeypatch: pytest.Monk
 def test_what_a_server_refuses_is_told_in_its_words(milvus: Place) -> None:
     with Index.create(milvus("shop"), TOY) as index, pytest.raises(ServerError, match="refused"):
         index.engine.connection.query(Names(parse(milvus("shop")).name).log, "no such thing (", [], STRONG)
+
+
+@pytest.mark.parametrize(
+    ("server_says", "error", "says"),
+    [
+        ("failed to query: collection not loaded[collection=470527135742951827]", ServerUnavailable, "is not ready"),
+        ("fail to search on QueryNode 2: channel not available", ServerUnavailable, "is not ready"),
+        ("Retry timeout: 30s, StatusCode.UNAVAILABLE, connection refused", ServerUnavailable, "no Milvus answers"),
+        ("auth check failure, please check username and password are correct", NotAllowed, "wants a key"),
+        ("the author of this field is unknown", ServerError, "refused: the author"),
+    ],
+)
+def test_what_goes_wrong_at_the_server_is_one_sentence_that_says_what_to_do(
+    milvus: Place, monkeypatch: pytest.MonkeyPatch, server_says: str, error: type[ServerError], says: str
+) -> None:
+    from pymilvus import MilvusException
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise MilvusException(message=server_says)
+
+    with Index.create(milvus("shop"), TOY) as index:
+        monkeypatch.setattr(index.engine.connection._client, "query", fail)
+        with pytest.raises(error, match=says):
+            index.engine.connection.query("any", "key > 0", [], STRONG)
+
+
+def test_a_writer_that_cannot_show_a_sign_of_life_says_so_in_the_log_once(
+    milvus: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    beats = Semaphore(0)
+
+    def fail(*_: Any) -> None:
+        beats.release()
+        raise ServerUnavailable("nobody answers")
+
+    with Index.create(milvus("shop"), TOY) as index:
+        index.add(doc("a"))
+        with monkeypatch.context() as patch, caplog.at_level("WARNING", "incdsi"):
+            patch.setattr("incdsi.engine.milvus.log.Log.beat", fail)
+            for _ in range(3):
+                assert beats.acquire(timeout=60)
+        said = [one.getMessage() for one in caplog.records if "sign of life" in one.getMessage()]
+        assert said == ["no sign of life as a writer, trying again: nobody answers"]
+        index.add(doc("b"))

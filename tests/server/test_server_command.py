@@ -10,15 +10,23 @@ import sys
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+from tests.engines import FOLDER, lite, places, server
 
 COMMAND = [sys.executable, "-c", "from incdsi.cli import main; main()", "serve"]
 
 
-def test_serving_until_ctrl_c(tmp_path: Path, exported: OnnxEncoder) -> None:
-    arguments = ["--index", str(tmp_path / "shop"), "--encoder", str(exported.folder), "--port", "0", "--json"]
-    environment = {**os.environ, "INCDSI_QUEUE": "7"}
+@pytest.mark.parametrize("kind", [FOLDER, lite(heavy=False), server(heavy=False)])
+def test_serving_until_ctrl_c(tmp_path: Path, exported: OnnxEncoder, kind: str) -> None:
+    for place in places(kind, tmp_path):
+        _serve(str(place("fresh shop")), exported.folder, tmp_path)
+
+
+def _serve(index: str, encoder: Path, home: Path) -> None:
+    arguments = ["--index", index, "--encoder", str(encoder), "--port", "0", "--json"]
+    environment = {**os.environ, "INCDSI_QUEUE": "7", "XDG_CACHE_HOME": str(home)}
     with subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -27,6 +35,9 @@ def test_serving_until_ctrl_c(tmp_path: Path, exported: OnnxEncoder) -> None:
         with httpx2.Client(base_url=said["address"], timeout=30) as http:
             assert http.post("/v1/documents", json={"id": "a", "text": "hiking boots"}).status_code == 201
             assert http.post("/v1/search", json={"query": "boots"}).json()["hits"][0]["document"]["id"] == "a"
+            assert http.post("/v1/documents", json={"id": "b", "text": "a tent for snow"}).status_code == 201
+            assert http.delete("/v1/documents/b").status_code == 200
+            assert http.get("/v1/documents/b").status_code == 404
             assert http.get("/v1/info").json()["limits"]["queue"] == 7
         process.send_signal(signal.SIGINT)
         _, log = process.communicate(timeout=60)

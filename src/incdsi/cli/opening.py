@@ -108,19 +108,23 @@ def _opened_or_created(
 
 
 def stored_settings(path: Path) -> Settings:
-    """What the index remembers about itself, without opening its model."""
+    """What the index remembers about itself, without opening its model or reading its documents."""
     from incdsi.engine.settings import KEY, Settings
-    from incdsi.index.making import open_engine
+    from incdsi.index.making import milvus
     from incdsi.store import Store
 
-    if milvus_address(path):
-        engine = open_engine(path)
-        try:
-            return engine.view().settings
-        finally:
-            engine.close()
+    if address := milvus_address(path):
+        return milvus().settings_at(address)
     with Store.open(path, writer=False) as store:
         return Settings.from_json(store.setting(KEY))
+
+
+def kept_encoder(path: Path) -> Path | None:
+    """The folder of the encoder that is kept for an index: in its own, or by this client for one on Milvus."""
+    from incdsi.engine.milvus.encoders import kept_in
+
+    name, home = stored_settings(path).model, kept_in() if milvus_address(path) else path
+    return home / name if name is not None and (home / name).is_dir() else None
 
 
 def size_of(place: str | Path) -> int | None:

@@ -11,7 +11,7 @@ import typer
 
 from incdsi.cli import output
 from incdsi.cli.app import app
-from incdsi.cli.opening import is_there, open_or_create, stored_settings
+from incdsi.cli.opening import is_there, kept_encoder, open_or_create
 from incdsi.cli.options import AsJson, EncoderName, Language, Quiet, folder_of
 from incdsi.cli.progress import progress
 from incdsi.errors import MissingExtra
@@ -63,6 +63,7 @@ def serve(
     \b
     Examples:
       incdsi serve --index shop
+      incdsi serve --index milvus://127.0.0.1:19530/shop
       incdsi serve --demo
       incdsi serve --index shop --log-queries queries.jsonl --log-clicks clicks.jsonl
       INCDSI_KEY=... incdsi serve --index shop --host 0.0.0.0 --port 80
@@ -99,8 +100,8 @@ def _opened(path: Path, encoder: str | None, language: str | None) -> Index:
 
     if encoder is not None or language is not None or not is_there(path):
         open_or_create(path, encoder, language=language).close()
-    name = stored_settings(path).model
-    return Index.open(path, None if name is None else open_kept(path / name, threads=1))
+    kept = kept_encoder(path)
+    return Index.open(path, None if kept is None else open_kept(kept, threads=1))
 
 
 def _fill(index: Index, quiet: bool) -> None:

@@ -10,23 +10,36 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.addresses import TLS, TOKEN, Address
-from incdsi.errors import IncDSIError, MissingExtra, NotAllowed, ServerError, ServerUnavailable, UnsupportedFormat
+from incdsi.errors import (
+    IncDSIError,
+    InvalidInput,
+    MissingExtra,
+    NotAllowed,
+    ServerError,
+    ServerUnavailable,
+    UnsupportedFormat,
+)
 
 OLDEST = (2, 3, 2)  # the first with arrays
 MOST_HITS = 16_384  # that one search may return
 AT_ONCE = 512  # rows fetched by key in one call
 MOST_BYTES = 4 << 20  # of rows inserted in one call: Pulsar takes 5 MB
 CONNECTS_IN, ANSWERS_IN = 10.0, 30.0  # seconds
-_SILENT = (
-    *("unavailable", "not available", "offline", "not ready", "not healthy"),
-    *("connect", "deadline", "timeout", "timed out", "closed channel", "run out"),
-)
+_CHANNEL = {  # a server that is back is found within seconds: gRPC would wait two minutes between two tries
+    "grpc.initial_reconnect_backoff_ms": 200,
+    "grpc.max_reconnect_backoff_ms": 2000,
+    "grpc.min_reconnect_backoff_ms": 5000,  # what one try may take
+}
+_REFUSED = ("unauthenticated", "auth check", "authentication", "credential", "permission", "privilege")
+_SILENT = ("unavailable", "connect", "deadline", "timeout", "timed out", "closed channel", "run out")
+_BEGINNING = ("not loaded", "not ready", "not healthy", "offline", "not available", "no available")
 STRONG = 0  # a time no read may be older than: everything that was acknowledged anywhere
 Keys = NDArray[np.int64]
 Row = Mapping[str, Any]
@@ -49,11 +62,15 @@ class Connection:
         self.moved: Counter[str] = Counter()  # rows sent and received
         self._counting = threading.Lock()
         self._pymilvus = _pymilvus()
+        if address.certificate and not Path(address.certificate).is_file():
+            raise InvalidInput(f"{TLS} names no file: {address.certificate}; give it the server's certificate, or 1")
         with self._clear_errors("connect"):
             self._client = self._pymilvus.MilvusClient(
                 uri=address.uri,
                 token=address.token,
                 timeout=CONNECTS_IN,
+                dedicated=True,  # the shared ones are told apart by address and key alone, and never closed
+                grpc_options=_CHANNEL,
                 **({"server_pem_path": address.certificate} if address.certificate else {}),
             )
         self._require_recent()
@@ -229,32 +246,23 @@ class Connection:
 
     def _clear(self, error: Exception) -> IncDSIError:
         said = " ".join(str(getattr(error, "message", error)).split())[:300]
-        folded = said.casefold()
-        if any(sign in folded for sign in ("auth", "unauthenticated", "credential", "permission", "privilege")):
-            return NotAllowed(
-                f"Milvus at {self.address} wants another key; set {TOKEN} to user:password or to a key that may write"
-            )
-        if "ssl" in folded or "tls" in folded or "certificate" in folded:
+        folded = f"{said} {error.__cause__ or ''}".casefold()
+        if _has(folded, _REFUSED):
+            wants = "another key than the one in" if self.address.token else "a key; put it in"
+            return NotAllowed(f"Milvus at {self.address} wants {wants} {TOKEN}, user:password of one who may write")
+        if _has(folded, ("ssl", "tls", "certificate")):
             return ServerUnavailable(f"no TLS with Milvus at {self.address}; check {TLS} and the server's certificate")
-        if _no_answer(error, folded):
+        if _has(folded, _SILENT) or type(error).__name__ in ("ConnectError", "MilvusUnavailableException"):
             return ServerUnavailable(
                 f"no Milvus answers at {self.address}; start it, or check the address, the network and {TLS}"
             )
+        if _has(folded, _BEGINNING):
+            return ServerUnavailable(f"Milvus at {self.address} is not ready; wait until it has loaded its collections")
         return ServerError(f"Milvus at {self.address} refused: {said}")
 
 
-def _no_answer(error: Exception, said: str) -> bool:
-    signs = (
-        "unavailable",
-        "connect",
-        "deadline",
-        "timeout",
-        "timed out",
-        "not ready",
-        "closed channel",
-        "retry run out",
-    )
-    return type(error).__name__ in ("ConnectError", "MilvusUnavailableException") or any(sign in said for sign in signs)
+def _has(said: str, signs: Sequence[str]) -> bool:
+    return any(sign in said for sign in signs)
 
 
 def _is_milvus(error: Exception) -> bool:

@@ -14,7 +14,7 @@ from incdsi.engine.local import Live
 from incdsi.engine.local.models import folder_name
 from incdsi.engine.milvus import encoders, upkeep
 from incdsi.engine.milvus.connection import STRONG, Connection
-from incdsi.engine.milvus.known import server_of
+from incdsi.engine.milvus.known import replayed, required, server_of
 from incdsi.engine.milvus.layout import DOCUMENTS, QUERIES, Names, Place, epoch_of
 from incdsi.engine.milvus.lease import Lease
 from incdsi.engine.milvus.log import Commit, Log
@@ -75,6 +75,17 @@ class MilvusEngine(MilvusReader):
         connection = Connection(parse(address))
         try:
             return Log(connection, connection.address.name).is_there
+        finally:
+            connection.close()
+
+    @classmethod
+    def settings_at(cls, address: str) -> Settings:
+        """What the index there remembers about itself, without reading its documents."""
+        connection = Connection(parse(address))
+        try:
+            log = Log(connection, connection.address.name)
+            log.open()
+            return replayed(required(log, connection.address))[0].index_settings
         finally:
             connection.close()
 

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from incdsi.engine.milvus.connection import Connection
+from incdsi.engine.milvus.connection import STRONG, Connection
 from incdsi.engine.milvus.layout import Names, Place
-from incdsi.engine.milvus.log import KEPT_FOR, Commit
+from incdsi.engine.milvus.log import KEPT_FOR, Commit, Log
 from incdsi.engine.milvus.reading import records_at
 from incdsi.engine.milvus.server import Server, old_vectors
 from incdsi.engine.milvus.shelf import Shelf, Shown
 from incdsi.engine.settings import KEY, Settings
-from incdsi.errors import UnknownDocument
+from incdsi.errors import IndexNotFound, UnknownDocument
 from incdsi.records import JSON
 
 PORTION = 256  # documents read at a time
@@ -59,6 +59,14 @@ class Table:
         oldest = time.time() - KEPT_FOR
         self.answers = {name: kept for name, kept in self.answers.items() if kept[1] > oldest}
         return new
+
+
+def required(log: Log, where: object) -> list[Commit]:
+    """The whole log; IndexNotFound when it is empty."""
+    commits = log.after(0, STRONG)
+    if not commits:
+        raise IndexNotFound(f"no index at {where}, only the beginnings of one; create it or check the name")
+    return commits
 
 
 def replayed(commits: Sequence[Commit]) -> tuple[Table, list[Place]]:

@@ -7,6 +7,7 @@ after it has seen that its collection is still there: so whoever takes over read
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import uuid
@@ -17,6 +18,7 @@ from incdsi.engine.milvus.layout import Names, epoch_of, first_key
 from incdsi.engine.milvus.log import WIDTH, Log
 from incdsi.errors import IncDSIError, IndexLocked
 
+logger = logging.getLogger("incdsi")
 LIVES_FOR = 10.0  # seconds without a sign of life after which a writer is taken for dead
 BEATS = 5  # signs of life in that time
 
@@ -88,6 +90,7 @@ class Lease:
 
     def _beat(self) -> None:
         last: int | None = None
+        silent = False
         while not self._done.is_set():
             try:
                 (key,) = self.keys("log")
@@ -95,8 +98,11 @@ class Lease:
                 last = key
                 self.lost = self.lost or not self.is_held
                 self._upkeep()
-            except IncDSIError:
-                pass  # nobody answers: whoever writes next will be told
+                silent = False
+            except IncDSIError as error:  # whoever writes next will be told
+                if not silent:
+                    logger.warning("no sign of life as a writer, trying again: %s", error)
+                silent = True
             self._done.wait(LIVES_FOR / BEATS)
 
 

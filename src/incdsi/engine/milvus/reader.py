@@ -12,14 +12,14 @@ from incdsi.documents import Document
 from incdsi.engine.milvus import encoders, upkeep
 from incdsi.engine.milvus.connection import MOST_HITS, STRONG, Connection, Keys
 from incdsi.engine.milvus.filter import IS_UNKNOWN, compiled
-from incdsi.engine.milvus.known import follow, loaded, replayed, server_of
+from incdsi.engine.milvus.known import follow, loaded, replayed, required, server_of
 from incdsi.engine.milvus.layout import MANY, Place
 from incdsi.engine.milvus.log import Commit, Log
 from incdsi.engine.milvus.reading import documents_at, passaged_at, records_at
 from incdsi.engine.milvus.view import MilvusView
 from incdsi.engine.protocol import Floats, Rows
 from incdsi.engine.settings import Settings
-from incdsi.errors import IndexNotFound, InvalidInput, UnknownDocument
+from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.filters import Filter, matches
 from incdsi.progress import Progress
 from incdsi.records import JSON, Answer, Passaged, Record
@@ -203,10 +203,7 @@ class MilvusReader:
 
     def _reload(self) -> None:
         for _ in range(TRIES):
-            commits = self._log.after(0, STRONG)
-            if not commits:
-                raise IndexNotFound(f"no index at {self}, only the beginnings of one; create it or check the name")
-            table, places = replayed(commits)
+            table, places = replayed(required(self._log, self))
             server = server_of(self._connection, table)
             self._connection.load(server.names.documents, server.names.queries)
             try:
