@@ -1,0 +1,147 @@
+"""`make bench-feedback`: `teach` beside what others offer for "this was the right document".
+
+    python -m benchmarks.feedback [--documents 2000] [--taught 500] [--only clinc]
+
+Every way begins with the documents' texts alone and the same embeddings, is taught the same questions one after
+another, and is asked the same questions before and after: those that were taught, others of the same documents, and
+others of documents that were taught nothing. A lesson's time includes encoding, and the next search knows it. A
+reranker is not among them: weights of a cross-encoder are in no package, and a threshold on its score puts no document
+first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.feedback.courses import Course, clinc, squad
+from benchmarks.feedback.examples import Both, Feedback, MorePoints, Moved, Recommended, Rocchio
+from benchmarks.feedback.ways import Appended, Taught, Way, Words
+from benchmarks.index.run import WARM, Result, say, spread, tenths
+from benchmarks.machine import write
+from incdsi_lab.embedded import cache_home
+from incdsi_lab.metrics import CONFIDENCE, wilson
+
+Make = Callable[[Course, Path], Way]
+Right = NDArray[np.bool_]
+WAYS: tuple[Make, ...] = (
+    Taught,
+    MorePoints,
+    Moved,
+    partial(Recommended, strategy="average_vector"),
+    partial(Recommended, strategy="best_score"),
+    Feedback,
+    Rocchio,
+    Appended,
+    Words,
+    Both,
+)
+ASKED = ("lessons", "paraphrases", "others")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=2000, help="so many of squad_plus, drawn at random")
+    parser.add_argument("--taught", type=int, default=500, help="of these, so many are taught a question")
+    parser.add_argument("--only", choices=("clinc", "squad"), help="one set alone; its result has a name of its own")
+    given = parser.parse_args()
+    courses: list[Callable[[], Course]] = []
+    if given.only != "squad":
+        courses += [partial(clinc, 150), partial(clinc, 75)]
+    if given.only != "clinc":
+        courses.append(partial(squad, given.documents, given.taught))
+    found = [compared(course()) for course in courses]
+    for one in found:
+        show(one)
+    versions = {name: metadata.version(name) for name in ("qdrant-client", "chromadb", "bm25s")}
+    name = "feedback" + (f"-{given.only}" if given.only else "")
+    print(write(name, {"versions": versions, "courses": found}))
+
+
+def compared(course: Course) -> Result:
+    """Every way on one course, and each beside the first question by question."""
+    say(course.name)
+    firsts: list[dict[str, Right]] = []
+    rows = []
+    for make in WAYS:
+        with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
+            row, after = followed(make(course, Path(folder)))
+        rows.append(row)
+        firsts.append(after)
+    for row, after in zip(rows, firsts, strict=True):
+        row["incdsi_less_this"] = {part: difference(firsts[0][part], after[part]) for part in ASKED if part in after}
+    counts = {part: len(getattr(course, part)) for part in (*ASKED, "validation")}
+    return {"course": course.name, "documents": len(course.data.documents), "n": counts, "ways": rows}
+
+
+def followed(way: Way) -> tuple[Result, dict[str, Right]]:
+    """What one way makes of a course, and which questions it answers afterwards."""
+    course = way.course
+    say(f"{way.system}: {way.name}")
+    before = right(way)
+    seconds, told = [], tenths("lessons")
+    for number, (text, place) in enumerate(zip(course.lessons.texts, course.lessons.owners.tolist(), strict=True)):
+        begin = time.perf_counter()
+        way.teach(text, place)
+        seconds.append(time.perf_counter() - begin)
+        told(number + 1, len(course.lessons))
+    chosen = way.choose(course.validation)
+    after = right(way)
+    row: Result = {"system": way.system, "way": way.name, "chosen": chosen, "lesson": spread(seconds[WARM:])}
+    return {**row, **{part: change(before[part], after[part]) for part in after}}, after
+
+
+def right(way: Way) -> dict[str, Right]:
+    """By part of the course, which questions find their document first."""
+    parts = {part: getattr(way.course, part) for part in ASKED}
+    return {part: way.first(asked) == asked.owners for part, asked in parts.items() if len(asked)}
+
+
+def change(before: Right, after: Right) -> Result:
+    """Shares in percent with their intervals, and how many questions became first or are first no more."""
+    return {
+        "n": len(before),
+        "first_before": _share(before),
+        "first_after": _share(after),
+        "became_first": int((after & ~before).sum()),
+        "no_longer_first": int((before & ~after).sum()),
+        **{f"change_{name}": value for name, value in difference(after, before).items()},
+    }
+
+
+def difference(left: Right, right: Right) -> Result:
+    """Points of H@1 between two ways, question by question, with the 95 % interval."""
+    each = 100.0 * (left.astype(float) - right)
+    mean, error = float(each.mean()), float(each.std() / np.sqrt(len(each)))
+    return {"points": mean, "interval": [mean - CONFIDENCE * error, mean + CONFIDENCE * error]}
+
+
+def _share(first: Right) -> Result:
+    hits = first.astype(np.float64)
+    return {"percent": 100.0 * float(hits.mean()), "interval": [100.0 * end for end in wilson(hits)]}
+
+
+def show(found: Result) -> None:
+    print(f"\n{found['course']}: n = {found['n']}; first before > after (+ became, - no longer)")
+    for row in found["ways"]:
+        cells = [
+            f"{part} {one['first_before']['percent']:.1f} > {one['first_after']['percent']:.1f}"
+            f" (+{one['became_first']} -{one['no_longer_first']})"
+            for part in ASKED
+            if (one := row.get(part))
+        ]
+        print(
+            f"  {row['system']:15}{row['way']:38}{'  '.join(cells)}  {row['lesson']['p50_ms']:.1f} ms {row['chosen']}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What is taught, and what is asked before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from incdsi.text.encoders import load_encoder
+from incdsi_lab.baselines.protocol import Questions, joined
+from incdsi_lab.data import read_jsonl
+from incdsi_lab.data.location import data_home
+from incdsi_lab.embedded import Embedded, embed, embedded_before
+
+MOST_TO_CHOOSE_BY = 500
+Places = Iterable[int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Course:
+    """Documents of which nothing was asked yet, the lessons in their order, and questions nobody teaches.
+
+    `paraphrases` are of documents that were taught something, `others` of the rest. A way with a parameter chooses it
+    by `validation`, which no figure is made of.
+    """
+
+    name: str
+    data: Embedded
+    lessons: Questions
+    paraphrases: Questions
+    others: Questions
+    validation: Questions
+
+    @property
+    def contents(self) -> list[str]:
+        return [document.content for document in self.data.documents]
+
+
+def clinc(taught: int, each: int = 5) -> Course:
+    """Short names of intents; so many of them are taught, `each` questions a document."""
+    data = embed(read_jsonl(data_home() / "clinc150", "clinc150"), load_encoder())
+    rng = np.random.default_rng(0)
+    chosen = set(np.sort(rng.permutation(len(data.documents))[:taught]).tolist())
+    lessons = data.train.take(_drawn(data.train, chosen, each, rng))
+    name = f"clinc150, {taught} of {len(data.documents)} intents taught {each} questions each"
+    return _course(name, data, chosen, lessons, data.test, rng)
+
+
+def squad(documents: int, taught: int) -> Course:
+    """So many of squad_plus' documents, of which some are taught a question each; theirs are the other questions."""
+    whole = read_jsonl(data_home() / "squad_plus", "squad_plus")
+    rng = np.random.default_rng(0)
+    kept = [whole.documents[place] for place in np.sort(rng.permutation(len(whole.documents))[:documents])]
+    ids = {document.id for document in kept}
+    asked = [query for query in whole.queries if query.document_id in ids]
+    encoder = load_encoder()
+    known = embed(whole, encoder) if embedded_before(whole, encoder) else None
+    data = embed(replace(whole, documents=kept, queries=asked), encoder, whole=known)
+    able = np.unique(data.train.owners)
+    chosen = set(np.sort(rng.permutation(able)[:taught]).tolist())
+    places = _drawn(data.train, chosen, 1, rng)
+    left = np.setdiff1d(np.arange(len(data.train)), places)
+    unasked = joined([data.test, data.train.take(left[np.isin(data.train.owners[left], list(chosen))])])
+    name = f"squad_plus, {len(chosen)} of {documents:,} documents taught a question each"
+    return _course(name, data, chosen, data.train.take(places), unasked, rng)
+
+
+def _course(
+    name: str, data: Embedded, chosen: set[int], lessons: Questions, asked: Questions, rng: np.random.Generator
+) -> Course:
+    taught = np.isin(asked.owners, list(chosen))
+    validation = rng.permutation(len(data.val))[:MOST_TO_CHOOSE_BY]
+    return Course(
+        name=name,
+        data=data,
+        lessons=lessons,
+        paraphrases=asked.take(np.flatnonzero(taught)),
+        others=asked.take(np.flatnonzero(~taught)),
+        validation=data.val.take(np.sort(validation)),
+    )
+
+
+def _drawn(questions: Questions, chosen: Places, each: int, rng: np.random.Generator) -> np.ndarray:
+    """The places of so many questions of each of these documents, in an order that mixes documents."""
+    own = [rng.permutation(np.flatnonzero(questions.owners == owner))[:each] for owner in sorted(chosen)]
+    return rng.permutation(np.concatenate(own))
