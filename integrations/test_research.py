@@ -1,4 +1,4 @@
-"""The modules for PyTerrier, MTEB and DSPy, where these are installed: `make test-research`."""
+"""The modules for PyTerrier and MTEB, where these are installed: `make test-research`."""
 
 from __future__ import annotations
 
@@ -110,13 +110,3 @@ def test_a_retrieval_task_of_mteb_is_evaluated() -> None:
     result = mteb.evaluate(model, [Tiny()], cache=None)
     assert result.task_results[0].get_score() > 0.9
     model.close()
-
-
-def test_dspy_calls_a_retriever(filled: Index) -> None:
-    pytest.importorskip("dspy")
-    from incdsi.dspy import IncDSIRetriever
-
-    found = IncDSIRetriever(filled, k=2)(ASKED["q3"])
-    assert found.ids == [hit.document_id for hit in filled.search(ASKED["q3"], 2)]
-    assert (found.ids[0], found.passages[0]) == ("d3", DOCUMENTS[3].text)
-    assert len(IncDSIRetriever(filled)(ASKED["q3"], k=1).scores) == 1

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -21,6 +17,7 @@ from incdsi.index import Index
 from incdsi.mcp.server import LONGEST, make_server
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from tests.index.index_samples import docs
+from tests.mcp.commands import command, listening
 from tests.server.servers import KEY, READ_KEY, make, running
 
 Act = Callable[[Client], Coroutine[Any, Any, None]]
@@ -71,10 +68,6 @@ def shop(tmp_path: Path, exported: OnnxEncoder) -> Path:
     with Index.create(tmp_path / "shop", exported, tuning=False) as index:
         index.add_many(docs(5))
     return tmp_path / "shop"
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "incdsi.cli", "mcp", *map(str, arguments)]
 
 
 def test_it_only_reads_unless_it_is_told_otherwise(tmp_path: Path) -> None:
@@ -134,21 +127,8 @@ def test_the_command_works_on_a_server_with_its_keys(tmp_path: Path, monkeypatch
 
 
 def test_the_command_speaks_over_http(shop: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = command("--index", shop, "--write", "--port", port, "--json")
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        try:
-            assert process.stdout is not None
-            address = json.loads(process.stdout.readline())["address"]
-            for _ in range(400):
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.05)
-            use(address, all_tools)
-        finally:
-            process.terminate()
+    with listening(shop) as address:
+        use(address, all_tools)
 
 
 def test_an_index_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
