@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incdsi.engine.words import OwnWords
 from incdsi.errors import (
     CorruptStore,
     DuplicateDocument,
@@ -142,6 +143,74 @@ def test_after_any_history_scores_are_the_reference_s_and_bit_for_bit_a_fresh_in
         assert len(index) == len(documents)
 
 
+def bm25_of_documents(documents: list[list[str]], query: str, k1: float = 0.9, b: float = 0.75) -> list[float]:
+    """The best text of each document: words are rare among documents, and no part is shorter than a mean document."""
+    bags = [[Counter(tokenize(text)) for text in document] for document in documents]
+    lengths = [sum(bag.total() for bag in some) // len(some) for some in bags]
+    mean, scores = sum(lengths) / len(bags), [0.0] * len(bags)
+    for place, some in enumerate(bags):
+        for bag in some:
+            length = bag.total() if len(some) == 1 else max(bag.total(), mean)
+            score = 0.0
+            for term in tokenize(query):
+                frequency = sum(any(term in one for one in texts) for texts in bags)
+                idf = math.log(1 + (len(bags) - frequency + 0.5) / (frequency + 0.5))
+                score += idf * bag[term] / (bag[term] + k1 * (1 - b + b * length / mean)) if bag[term] else 0.0
+            scores[place] = max(scores[place], score)
+    return scores
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.lists(st.lists(texts, min_size=1, max_size=4), max_size=3)),
+            st.tuples(st.just("remove"), st.sets(slots)),
+            st.tuples(st.just("reopen")),
+        ),
+        max_size=8,
+    ),
+    texts,
+    st.sampled_from([0, 8, 10_000]),
+)
+def test_documents_of_several_texts_score_by_the_best_of_them_after_any_history(
+    history: list[tuple], words: str, merge_at: int
+) -> None:
+    documents = [["boot rain rain"], ["river 猫 boot", "snow snow", "boot"], ["snow"]]
+    there, index, query = [0, 1, 2], OwnWords("english"), f"boot {words} rain 猫 snow river"
+    index.add(documents)
+    for verb, *arguments in history:
+        with mock.patch.object(lexical_index, "_MERGE_LEAST", merge_at):
+            if verb == "add":
+                there += range(len(documents), len(documents) + len(arguments[0]))
+                documents = [*documents, *arguments[0]]
+                index.add(arguments[0])
+            elif verb == "remove":
+                gone = [there[place] for place in arguments[0] if place < len(there)]
+                there = [slot for slot in there if slot not in gone]
+                index.remove(gone)
+            else:
+                documents = [documents[slot] for slot in there]
+                index = OwnWords.from_arrays(index.to_arrays(np.array(there, np.intp)), "english", len(there))
+                there = list(range(len(there)))
+    present = [documents[slot] for slot in there]
+    fresh = OwnWords("english")
+    fresh.add(present)
+    scores = index.units.best(index.scores_and_limit(query, len(documents))[0], len(documents))[there]
+    np.testing.assert_array_equal(
+        scores, fresh.units.best(fresh.scores_and_limit(query, len(present))[0], len(present))
+    )
+    np.testing.assert_allclose(scores, bm25_of_documents(present, query) if present else [], rtol=1e-5)
+    for document, score in zip(present, scores, strict=True):
+        assert index.score_of(document, query) == pytest.approx(score, rel=1e-5)
+
+
+def test_a_word_said_all_over_one_document_stays_rare_and_marked() -> None:
+    index = OwnWords("english")
+    index.add([["ospreys nest"] * 40, *([f"boots number {place}"] for place in range(40))])
+    assert index.marker("boots of ospreys")("boots for ospreys") == [(10, 17)]
+
+
 @pytest.mark.parametrize("merge_at", [0, 10_000])
 def test_what_came_and_went_leaves_no_trace_in_the_arrays(merge_at: int) -> None:
     documents = {slot: f"boot river {'rain ' * slot}" for slot in range(5)}
@@ -180,8 +249,8 @@ def test_a_text_is_scored_by_the_documents_there_are_as_one_of_them_would_be(
     index = build(documents)
     scores, limit = index.scores_and_limit(query, 6)
     for slot, text in documents.items():
-        assert index.score_of(text, query) == pytest.approx(scores[slot], rel=1e-6)
-    assert index.score_of(words, query) < limit or limit == 0.0
+        assert index.score_of([text], query) == pytest.approx(scores[slot], rel=1e-6)
+    assert index.score_of([words], query) < limit or limit == 0.0
     np.testing.assert_array_equal(index.scores(query, 6), scores)
 
 
@@ -189,7 +258,7 @@ def test_no_document_reaches_the_limit_and_endless_repetition_comes_near_it() ->
     index = build({0: "boots boots river", 1: "tent"}, b=0.0)
     scores, limit = index.scores_and_limit("boots river", 2)
     assert 0 < scores[0] < limit
-    assert index.score_of("boots river " * 10_000, "boots river") == pytest.approx(limit, rel=1e-3)
+    assert index.score_of(["boots river " * 10_000], "boots river") == pytest.approx(limit, rel=1e-3)
 
 
 def test_scores_are_cut_or_padded_to_the_size_asked_for() -> None:

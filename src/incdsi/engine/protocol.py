@@ -82,8 +82,8 @@ class Spreading(Scored, Protocol):
 class Worded(Scored, Protocol):
     """Scores by words; `top` lists only documents that share a word with the text, as all others score 0."""
 
-    def score_of(self, words: str) -> float:
-        """The score of a document with these words, were it there."""
+    def score_of(self, words: Sequence[str]) -> float:
+        """The score of a document with these texts, were it there."""
         ...
 
 

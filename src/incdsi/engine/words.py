@@ -27,8 +27,9 @@ class OwnWords:
     def add(self, words: Sequence[Sequence[str]]) -> None:
         """Those of the next slots."""
         first, together = self.units.count(self._slots), [text for some in words for text in some]
-        self._index.add_many(range(first, first + len(together)), together)
-        self.units.append(np.array([len(some) for some in words], dtype=np.int64))
+        sizes = [len(some) for some in words]
+        self._index.add_many(range(first, first + len(together)), together, sizes=sizes)
+        self.units.append(np.array(sizes, dtype=np.int64))
         self._slots += len(words)
 
     def remove(self, slots: Sequence[int]) -> None:
@@ -38,9 +39,9 @@ class OwnWords:
         """The score of every text of the first so many slots, and what none of them reaches."""
         return self._index.scores_and_limit(text, self.units.count(slots))
 
-    def score_of(self, words: str, text: str) -> float:
-        """The score of a text with these words, were it there."""
-        return self._index.score_of(words, text)
+    def score_of(self, words: Sequence[str], query: str) -> float:
+        """The score of the best of these texts, were they those of a slot."""
+        return self._index.score_of(words, query)
 
     def marker(self, query: str) -> Callable[[str], list[tuple[int, int]]]:
         return self._index.marker(query)
@@ -54,9 +55,9 @@ class OwnWords:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], language: str, slots: int) -> Self:
         """The inverse of `to_arrays`, for so many slots; those of an older version have one text each."""
         found = cls(language)
-        found._index = LexicalIndex.from_arrays(arrays, language)
         sizes = np.asarray(arrays[SIZES]) if SIZES in arrays else np.ones(slots, dtype=np.int64)
-        if len(sizes) != slots or len(found._index) != int(sizes.sum()):
+        found._index = LexicalIndex.from_arrays(arrays, language, sizes)
+        if len(sizes) != slots:
             raise CorruptStore("the base has words of other documents than vectors; it is read anew from the store")
         found.units.append(sizes)
         found._slots = slots

@@ -154,7 +154,7 @@ def _to_win_fused(view: View, query: StoredQuery, draft: Draft, fusion: Fusion) 
         return -np.inf
     others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
     own_texts = exact(np.stack(draft.texts), query.embedding).max()
-    own_words = max(map(lexical.score_of, draft.words))
+    own_words = lexical.score_of(draft.words)
     own = sum(
         float(part.values(np.array([score]))[0]) for part, score in zip(others, (own_texts, own_words), strict=True)
     )

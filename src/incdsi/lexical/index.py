@@ -5,6 +5,9 @@
 
 n, df, tf and lengths are exact integers, and a document's terms are summed in the query's order, so not one bit
 of a score depends on the order in which documents came and went.
+
+A document may have several texts, each with a score of its own. n and df count documents, so a word that one of them
+says everywhere stays rare, and lengths are those of `lengths.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from incdsi.errors import (
     UnsupportedFormat,
 )
 from incdsi.lexical.language import DEFAULT, Language, find_language
+from incdsi.lexical.lengths import ABSENT, REMOVED, Lengths, Norms
 from incdsi.lexical.marks import Mark, marks
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
 from incdsi.lexical.words import term_key
@@ -49,8 +53,6 @@ _DTYPES = {
 _MERGE_SHARE, _MERGE_LEAST = 1 / 8, 20_000
 # A word is not marked that more than one in COMMON documents has, if those are more than FEW.
 COMMON, FEW = 5, 10
-# In `_lengths`: no document, and a removed one whose postings are still in the base.
-_ABSENT, _REMOVED = -1, -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +62,22 @@ class _Gathered:
     slots: list[NDArray[np.int32]]
     counts: list[NDArray[np.uint16]]
     sizes: NDArray[np.int64]
-    frequencies: NDArray[np.int64]
+    texts: NDArray[np.int64]  # how many texts have each term
+
+    def frequencies(self, norms: Norms) -> list[int]:
+        """How many documents have each term."""
+        found: list[int] = self.texts.tolist()
+        if norms.owners is None:
+            return found
+        parts = np.split(np.concatenate(self.slots), np.cumsum(self.sizes)[:-1])
+        both = zip(parts[: len(found)], parts[len(found) :], strict=True)
+        return [norms.documents_in(np.concatenate(some)) for some in both]
 
 
 class LexicalIndex:
-    """BM25 over documents identified by slots: small non-negative integers, preferably not reused.
+    """BM25 over texts identified by slots: small non-negative integers, preferably not reused.
+
+    Each is a document, or several together are one.
 
     Any number of threads may call `scores` while one thread writes. It uses a short lock rather than snapshots: a
     reader holds it for microseconds, to take views of the postings it needs; a writer holds it while it edits a
@@ -77,17 +90,24 @@ class LexicalIndex:
             raise InvalidHyperparameters(f"k1 must be at least 0 and b between 0 and 1, not {k1!r} and {b!r}")
         self.k1, self.b = float(k1), float(b)
         self.language = find_language(language)
-        self._adopt(Postings.empty(), np.empty(0, np.int32))
+        self._adopt(Postings.empty(), Lengths(np.empty(0, np.int32)))
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return self._documents
+        return len(self._lengths)
 
     def __contains__(self, slot: int) -> bool:
-        return self._length(slot) >= 0
+        return self._lengths.of(slot) >= 0
 
-    def add_many(self, slots: Sequence[int], texts: Sequence[str], progress: Progress | None = None) -> None:
-        """Index all texts; none if a slot is taken or `progress` raises."""
+    def add_many(
+        self,
+        slots: Sequence[int],
+        texts: Sequence[str],
+        progress: Progress | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        """Index all texts, one a document or as `sizes` says; none if a slot is taken or `progress` raises."""
         self._require_free(slots, texts)
         bags: list[tuple[int, Bag]] = []
         for slot, text in zip(slots, texts, strict=True):
@@ -95,9 +115,9 @@ class LexicalIndex:
             if progress is not None:
                 progress(len(bags), len(texts))
         if self._merge_due(sum(len(bag.keys) for _, bag in bags)) or self._any_removed(slots):
-            self._merge(bags)
+            self._merge(bags, sizes)
         else:
-            self._append(bags)
+            self._append(bags, sizes)
 
     def remove_many(self, slots: Iterable[int]) -> None:
         """Remove all documents in `slots`; none if one is unknown.
@@ -116,9 +136,10 @@ class LexicalIndex:
                 self._recent.remove(slot)
             np.subtract.at(self._frequencies, terms, 1)
             self._removed_postings += len(terms)
-            self._forget_lengths(wanted, in_base)
+            self._lengths.forget(wanted)
+            self._lengths.forget(in_base, REMOVED)
         if self._merge_due():
-            self._merge([])
+            self._merge()
 
     def scores(self, text: str, size: int) -> NDArray[np.float32]:
         """BM25 scores of all slots below `size` for the query `text`: (size,), 0 where there is no document."""
@@ -132,29 +153,37 @@ class LexicalIndex:
         if not occurrences:
             return np.zeros(size, np.float32), 0.0
         with self._lock:
-            norms, documents = self._current_norms(), self._documents
+            norms = self._lengths.norms(self.k1, self.b)
             found = self._gather([term_key(term) for term in occurrences])
-        weights = _weights(occurrences, found.frequencies, documents)
-        return _summed(found, weights, norms, size), math.fsum(weights)
+        weights = _weights(occurrences, found.frequencies(norms), norms.documents)
+        return _summed(found, weights, norms.values, size), math.fsum(weights)
 
-    def score_of(self, words: str, text: str) -> float:
-        """BM25 for the query `text` of a document with these words, were it among those there are."""
-        occurrences, bag = Counter(self.language.terms(text)), Bag.of(self.language.terms(words))
-        said = dict(zip(bag.keys, bag.counts, strict=True))
+    def score_of(self, texts: Sequence[str], query: str) -> float:
+        """BM25 of a document with these texts, by the best of them, were it among those there are."""
+        occurrences = Counter(self.language.terms(query))
         keys = [term_key(term) for term in occurrences]
+        if not keys:
+            return 0.0
         with self._lock:
-            documents, total = self._documents, self._words
-            frequencies = self._gather(keys).frequencies if keys else np.empty(0, np.int64)
-        norm = self.k1 * (1 - self.b + self.b * bag.length * documents / max(total, 1))
-        weights = zip(_weights(occurrences, frequencies, documents), keys, strict=True)
+            norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys)
+        weights = list(zip(_weights(occurrences, found.frequencies(norms), norms.documents), keys, strict=True))
+        mean = norms.words / norms.documents if norms.words else 1.0
+        return max(self._score(text, weights, mean, whole=len(texts) == 1) for text in texts)
+
+    def _score(self, text: str, weights: Sequence[tuple[float, int]], mean: float, *, whole: bool) -> float:
+        bag = Bag.of(self.language.terms(text))
+        said = dict(zip(bag.keys, bag.counts, strict=True))
+        length = bag.length if whole else max(bag.length, mean)
+        norm = self.k1 * (1 - self.b + self.b * length / mean)
         return math.fsum(weight * said[key] / (said[key] + norm) for weight, key in weights if key in said)
 
     def marker(self, query: str) -> Callable[[str], list[Mark]]:
         """What finds the words of a query in a text; those that many documents have only where there are no others."""
         asked = list(dict.fromkeys(self.language.terms(query)))
         with self._lock:
-            most = max(self._documents // COMMON, FEW)
-            frequencies = self._gather([term_key(term) for term in asked]).frequencies.tolist() if asked else []
+            norms = self._lengths.norms(self.k1, self.b)
+            found = self._gather([term_key(term) for term in asked]) if asked else None
+        most, frequencies = max(norms.documents // COMMON, FEW), found.frequencies(norms) if found else []
         telling = {term for term, frequency in zip(asked, frequencies, strict=True) if frequency <= most}
         wanted = frozenset(telling or asked)
         return lambda text: marks(text, wanted, self.language.terms)
@@ -164,8 +193,9 @@ class LexicalIndex:
 
         `order`, all slots in use in rising order, renumbers them: order[i] becomes i.
         """
-        self._merge([])
-        used = np.flatnonzero(self._lengths >= 0)
+        self._merge()
+        lengths = self._lengths.values
+        used = np.flatnonzero(lengths >= 0)
         if order is not None:
             return self._renumbered(used, order)
         return {
@@ -176,7 +206,7 @@ class LexicalIndex:
             "offsets": self._base.offsets,
             "slots": self._base.slots,
             "counts": self._base.counts,
-            "lengths": self._lengths[: used[-1] + 1 if len(used) else 0].copy(),
+            "lengths": lengths[: used[-1] + 1 if len(used) else 0].copy(),
         }
 
     def _renumbered(self, used: NDArray[np.intp], order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
@@ -188,34 +218,33 @@ class LexicalIndex:
         return arrays
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], language: str = DEFAULT) -> LexicalIndex:
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], language: str = DEFAULT, sizes: NDArray[np.int64] | None = None
+    ) -> LexicalIndex:
         """The inverse of `to_arrays`; postings are used in place, memory-mapped or not.
 
-        Raises UnsupportedFormat, also when another stemmer made the terms, or CorruptStore: rebuild it from the
-        texts then.
+        `sizes` is how many texts each document has, if some have several and no slot is empty. Raises
+        UnsupportedFormat, also when another stemmer made the terms, or CorruptStore: rebuild it from the texts then.
         """
         plain = _checked(arrays, language)
         k1, b = plain["parameters"].tolist()
         index = cls(k1, b, language=language)
         base = Postings(**{name: plain[name] for name in ("terms", "offsets", "slots", "counts")})
-        index._adopt(base, np.array(plain["lengths"], np.int32))
+        lengths = np.array(plain["lengths"], np.int32)
+        if sizes is not None and int(sizes.sum()) != np.count_nonzero(lengths >= 0):
+            raise CorruptStore("the lexical arrays have other texts than documents; rebuild the index")
+        index._adopt(base, Lengths(lengths) if sizes is None else Lengths.grouped(lengths, sizes))
         return index
 
-    def _adopt(self, base: Postings, lengths: NDArray[np.int32]) -> None:
+    def _adopt(self, base: Postings, lengths: Lengths) -> None:
         self._base = base
         self._recent = Recent()
         self._frequencies = np.diff(base.offsets)  # of current documents, by term of the base
         self._removed_postings = 0
-        self._lengths = lengths  # by slot
-        self._documents = int(np.count_nonzero(lengths >= 0))
-        self._words = int(lengths[lengths >= 0].sum(dtype=np.int64))
-        self._norms: NDArray[np.float32] | None = None
-
-    def _length(self, slot: int) -> int:
-        return int(self._lengths[slot]) if 0 <= slot < len(self._lengths) else _ABSENT
+        self._lengths = lengths
 
     def _any_removed(self, slots: Sequence[int]) -> bool:
-        return any(self._length(slot) == _REMOVED for slot in slots)
+        return any(self._lengths.of(slot) == REMOVED for slot in slots)
 
     def _require_free(self, slots: Sequence[int], texts: Sequence[str]) -> None:
         if len(slots) != len(texts):
@@ -228,62 +257,34 @@ class LexicalIndex:
         if len(set(slots)) < len(slots):
             raise DuplicateDocument("a slot occurs twice in one batch; give each document its own")
 
-    def _append(self, bags: Sequence[tuple[int, Bag]]) -> None:
+    def _append(self, bags: Sequence[tuple[int, Bag]], sizes: Sequence[int] | None) -> None:
+        slots = [slot for slot, _ in bags]
         with self._lock:
-            self._lengths = self._grown(bags)
+            if not self._lengths.has_room(slots):
+                self._lengths = self._lengths.grown(slots)
             for slot, bag in bags:
                 self._recent.add(slot, bag)
-                self._lengths[slot] = bag.length
-                self._documents += 1
-                self._words += bag.length
-            self._norms = None
+            self._lengths.put(slots, [bag.length for _, bag in bags], sizes)
 
     def _merge_due(self, more: int = 0) -> bool:
         pending = self._recent.size + self._removed_postings + more
         return pending > max(_MERGE_LEAST, _MERGE_SHARE * len(self._base))
 
-    def _merge(self, bags: Sequence[tuple[int, Bag]]) -> None:
+    def _merge(self, bags: Sequence[tuple[int, Bag]] = (), sizes: Sequence[int] | None = None) -> None:
         # Built outside the lock; readers see the old state until `_adopt`.
-        everything = [*self._recent.bags.items(), *bags]
-        lengths = self._grown(bags).copy()
-        gone = lengths == _REMOVED
+        everything, slots = [*self._recent.bags.items(), *bags], [slot for slot, _ in bags]
+        lengths = self._lengths.grown(slots)
+        gone = lengths.values == REMOVED
         if not everything and not gone.any():
             return
         base = self._base.merged(everything, gone)
-        lengths[gone] = _ABSENT
-        for slot, bag in bags:
-            lengths[slot] = bag.length
+        lengths.forget(np.flatnonzero(gone), ABSENT)
+        lengths.put(slots, [bag.length for _, bag in bags], sizes)
         with self._lock:
             self._adopt(base, lengths)
 
-    def _grown(self, bags: Sequence[tuple[int, Bag]]) -> NDArray[np.int32]:
-        needed = max((slot + 1 for slot, _ in bags), default=0)
-        if needed <= len(self._lengths):
-            return self._lengths
-        grown = np.full(max(needed, len(self._lengths) * 5 // 4), _ABSENT, np.int32)
-        grown[: len(self._lengths)] = self._lengths
-        return grown
-
-    def _forget_lengths(self, slots: Iterable[int], in_base: Iterable[int]) -> None:
-        for slot in slots:
-            self._documents -= 1
-            self._words -= int(self._lengths[slot])
-            self._lengths[slot] = _ABSENT
-        for slot in in_base:
-            self._lengths[slot] = _REMOVED
-        self._norms = None
-
-    def _current_norms(self) -> NDArray[np.float32]:
-        """k1 (1 - b + b |d| / mean |d|) by slot; infinite without a document, so that it scores 0."""
-        if self._norms is None:
-            slope = self.k1 * self.b * self._documents / max(self._words, 1)
-            norms = (self._lengths * slope + self.k1 * (1 - self.b)).astype(np.float32)
-            norms[self._lengths < 0] = np.inf
-            self._norms = norms
-        return self._norms
-
     def _gather(self, keys: Sequence[int]) -> _Gathered:
-        """The postings of each term in the base, then of each among the recent; a term's frequency."""
+        """The postings of each term in the base, then of each among the recent."""
         base = self._base
         places = base.find(np.array(keys, np.uint64))
         spans = [slice(*base.offsets[place : place + 2].tolist()) for place in places.tolist() if place >= 0]
@@ -295,15 +296,15 @@ class LexicalIndex:
             slots=[*(base.slots[span] for span in spans), slots],
             counts=[*(base.counts[span] for span in spans), counts],
             sizes=np.concatenate([base_sizes, np.array(recent_sizes, np.int64)]),
-            frequencies=in_base + np.array(recent_sizes, np.int64),
+            texts=in_base + np.array(recent_sizes, np.int64),
         )
 
 
-def _weights(occurrences: Counter[str], frequencies: NDArray[np.int64], documents: int) -> list[float]:
+def _weights(occurrences: Counter[str], frequencies: Sequence[int], documents: int) -> list[float]:
     """How much each term of a query counts: the rarer, the more."""
     return [
         times * math.log1p((documents - frequency + 0.5) / (frequency + 0.5))
-        for times, frequency in zip(occurrences.values(), frequencies.tolist(), strict=True)
+        for times, frequency in zip(occurrences.values(), frequencies, strict=True)
     ]
 
 

@@ -52,3 +52,47 @@ def test_links_and_emphasis_leave_a_headings_words():
 
 def test_a_level_that_is_left_out_is_not_missed():
     assert told("### deep\na\n# top\nb\n### again\nc") == [("a", ("deep",)), ("b", ("top",)), ("c", ("top", "again"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# One\n```\ncode\n# Two\ntext", ["One", "Two"]),
+        ("# One\n```\ncode\n# Two\n```python\n# a comment\n```\n# Three\n", ["One", "Two", "Three"]),
+        ("# One\n~~~\ncode\n# Two\n```\n# a comment\n```\n# Three\n", ["One", "Two", "Three"]),
+        ("# One\n```\ncode\n\nTwo\n===\ntext", ["One", "Two"]),
+        ("# One\n\nast\n~~~\n\ntext\n# Two\n", ["One", "ast", "Two"]),
+    ],
+    ids=["to the end", "up to the next that opens", "around one of another kind", "underlined", "underlines itself"],
+)
+def test_a_fence_that_is_never_closed_hides_no_heading(text, found):
+    assert [one.headings[-1] for one in sections(text)[1:]] == found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "````\n```\n# a comment\n```\n# another\n````",
+        "```\n# a comment\n   `````  ",
+        "~~~ python\n# a comment\n```\n# another\n~~~",
+        "- item\n\n    ```\n    # a comment\n    ```",
+        "1. item\n   ```sh\n   # a comment\n    ```",
+        "    ```\n    # a comment\n```",
+        "- item\n\n      ```\n      never closed",
+        "```one line``` of code",
+        "```\r\n# a comment\r\n```\r",
+    ],
+    ids=[
+        "shorter inside",
+        "longer at its end",
+        "another kind inside",
+        "in a list",
+        "end further in",
+        "end further out",
+        "open in a list that ends",
+        "in a line",
+        "of Windows",
+    ],
+)
+def test_code_between_fences_has_no_headings_and_what_follows_has(code):
+    assert [one.headings for one in sections(f"# One\n{code}\n# Two\ntext")[1:]] == [("One",), ("Two",)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,8 +84,8 @@ class LocalView:
     def bench(self) -> Live:
         return self._live.bench()
 
-    def score_of(self, words: str, text: str) -> float:
-        """BM25 of a document with these words, were it there."""
+    def score_of(self, words: Sequence[str], text: str) -> float:
+        """BM25 of a document with these texts, were it there."""
         return self._live.words.score_of(words, text)
 
     @property
@@ -174,7 +174,7 @@ class Slotted(Protocol):
 
     def slots(self, rows: Rows) -> Slots: ...
 
-    def score_of(self, words: str, text: str) -> float: ...
+    def score_of(self, words: Sequence[str], text: str) -> float: ...
 
 
 class Lexical:
@@ -209,7 +209,7 @@ class Lexical:
         found: Doubles = self._units[self._view.units.places(self._view.slots(np.array([row])))[0]]
         return found
 
-    def score_of(self, words: str) -> float:
+    def score_of(self, words: Sequence[str]) -> float:
         return self._view.score_of(words, self._text)
 
 

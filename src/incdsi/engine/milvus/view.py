@@ -102,8 +102,8 @@ class MilvusView:
         """What each slot is found by in words."""
         return self._shelf.words.units
 
-    def score_of(self, words: str, text: str) -> float:
-        """BM25 of a document with these words, were it there."""
+    def score_of(self, words: Sequence[str], text: str) -> float:
+        """BM25 of a document with these texts, were it there."""
         return self._shelf.words.score_of(words, text)
 
     @property

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from incdsi.markdown import heading, without_links
 
 LONGEST = 200  # characters of a heading
+DEEPEST = 3  # spaces before a fence; with more it is in a list
 _TAGGED = re.compile(r"<h([1-6])\b[^<>]{0,200}+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*+>")
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}+[ \t\r]*+")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+(?=[^`]*+$)|~{3,}+)[ \t\r]*+")
 _BULLET = re.compile(r"(?:[-*+•>|]|\d{1,3}[.)])[ \t]")
 
 
@@ -48,22 +49,48 @@ def sections(text: str) -> list[Section]:
 
 def headings(text: str) -> list[Heading]:
     """All headings in their order, none of those inside fenced code."""
+    lines = text.split("\n")
     found: list[Heading] = []
     rules: list[str] = []  # what titles are underlined with, in the order they are seen: the levels
-    fence, before, place = "", "", 0
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if not fence and _underlines(line, before):
-            if line[0] not in rules:
-                rules.append(line[0])
-            level = rules.index(line[0]) + 1
-            found.append(Heading(place - len(before) - 1, place + len(line), level, _plain(before)))
-        elif mark and fence in ("", mark[1]):
-            fence = "" if fence else mark[1]
-        elif not fence:
-            found += _in_line(line, place)
+    closing, closed, before, place = _closing(lines), -1, "", 0
+    for number, line in enumerate(lines):
+        if number > closed:
+            if _underlines(line, before, fence=number in closing):
+                if line[0] not in rules:
+                    rules.append(line[0])
+                level = rules.index(line[0]) + 1
+                found.append(Heading(place - len(before) - 1, place + len(line), level, _plain(before)))
+            elif number in closing:
+                closed = closing[number]
+            else:
+                found += _in_line(line, place)
         before, place = line, place + len(line) + 1
     return [one for one in found if one.title]
+
+
+def _closing(lines: Sequence[str]) -> dict[int, int]:
+    """The last line of fenced code by its first: at a fence as long or longer, or where the list it is in ends.
+
+    A fence that nothing closes before the next one opens was forgotten: it is text, and hides no headings.
+    """
+    found: dict[int, int] = {}
+    later: dict[str, list[tuple[int, int, bool]]] = {"`": [], "~": []}  # line, length, closes; the longer the deeper
+    outer = len(lines)  # the next line that is not indented
+    for number in reversed(range(len(lines))):
+        line = lines[number]
+        if mark := _FENCE.match(line):
+            fences, length = later[mark[1][0]], len(mark[1])
+            while fences and fences[-1][1] < length:
+                fences.pop()
+            end, _, closes = fences[-1] if fences else (len(lines), 0, False)
+            if mark.start(1) > DEEPEST and outer < min(end, len(lines)):
+                found[number] = outer - 1
+            elif closes:
+                found[number] = end
+            fences.append((number, length, mark.end() == len(line)))
+        if line.strip() and not line[0].isspace():
+            outer = number
+    return found
 
 
 def _in_line(line: str, place: int) -> Iterator[Heading]:
@@ -81,13 +108,13 @@ def _in_line(line: str, place: int) -> Iterator[Heading]:
                 yield Heading(place + tag.start(), place + end + len("</h1>"), int(tag[1]), said)
 
 
-def _underlines(line: str, before: str) -> bool:
-    """Whether this line is a rule about as long as the title that stands before it."""
+def _underlines(line: str, before: str, *, fence: bool) -> bool:
+    """Whether this line is a rule about as long as the title that stands before it; Markdown's fences have three."""
     title = before.rstrip()
     return (
         0 < len(title) <= min(LONGEST, len(line.rstrip()) + 3)
         and _RULE.fullmatch(line) is not None
-        and line.rstrip() not in ("~~~", "```")  # Markdown's fences
+        and not (fence and line.rstrip() in ("~~~", "```"))
         and not title.endswith((".", ","))
         and not title[0].isspace()
         and not _BULLET.match(before)
