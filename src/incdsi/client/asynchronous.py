@@ -11,10 +11,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Click, Learned, Threshold
 from incdsi.client import calls
 from incdsi.client.calls import Call
-from incdsi.client.connecting import Patience, Remote, http, unreachable
+from incdsi.client.connecting import Patience, Remote, http, unreachable, waits
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, DocumentLike, as_documents
-from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.errors import Overloaded, ServerError, ServerUnavailable, UnknownDocument
 from incdsi.filters import Where
 from incdsi.progress import Progress
 from incdsi.search_index import SearchIndex
@@ -161,13 +161,20 @@ class AsyncRemoteIndex(Remote):
             try:
                 return await self._once(call)
             except (ServerUnavailable, Overloaded) as error:
-                await asyncio.sleep(patience.pause(error))
+                if not (waits(call, error) and await self._is_alive()):
+                    await asyncio.sleep(patience.pause(error))
+
+    async def _is_alive(self) -> bool:
+        try:
+            return await self._once(calls.alive())
+        except (ServerUnavailable, Overloaded, ServerError):
+            return False
 
     async def _once(self, call: Call[T]) -> T:
         try:
             answer = await self._http.request(call.method, call.path, content=call.body, headers=dict(call.headers))
         except http().TransportError as error:
-            raise unreachable(error, self.url) from error
+            raise unreachable(error, self) from error
         if answer.is_success:
             return calls.answered(answer.content, call.read)
         raise refusal(answer.status_code, answer.headers, answer.content)
@@ -182,4 +189,4 @@ class AsyncRemoteIndex(Remote):
                 async for line in answer.aiter_lines():
                     yield calls.answered(line, call.read)
         except http().TransportError as error:
-            raise unreachable(error, self.url) from error
+            raise unreachable(error, self) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -34,6 +34,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 PORTION = 256  # documents sent together
 DOCUMENTS = "/v1/documents"
+KEYED = "Idempotency-Key"
 PAIRS = 1000  # of a query and a document that was clicked, sent together
 
 
@@ -47,6 +48,11 @@ class Call(Generic[T_co]):
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def keyed(self) -> bool:
+        """Whether it is a write that the server knows again."""
+        return KEYED in self.headers
+
 
 def count(where: Where | None = None) -> Call[int]:
     def read(found: Mapping[str, Any]) -> int:
@@ -55,6 +61,11 @@ def count(where: Where | None = None) -> Call[int]:
     if where is None:
         return Call(method="GET", path="/v1/version", read=read)
     return _asked("/v1/documents/count", {"where": where}, read)
+
+
+def alive() -> Call[bool]:
+    """Answered whatever the server is busy with."""
+    return Call(method="GET", path="/healthz", read=lambda found: True)
 
 
 def version() -> Call[int]:
@@ -248,9 +259,11 @@ def _search(
     passages: int,
     read: Callable[[Any], T],
 ) -> Call[T]:
-    given = {name: value for name, value in (("where", where), ("least", least)) if value is not None}
-    body = {**asked, "k": k, "mode": mode, **given, "passages": passages, "texts": "all"}
-    return _asked("/v1/search", body, read)
+    given: dict[str, object] = {"where": where, "least": least, "passages": None if passages == 1 else passages}
+    body = {**asked, "k": k, "mode": mode, **{name: value for name, value in given.items() if value is not None}}
+    call = _asked("/v1/search", body, read)
+    # A field that an older server does not know would be refused; a preference it ignores, and sends all texts.
+    return replace(call, headers={**call.headers, "Prefer": "texts=all"})
 
 
 def _asked(path: str, asked: Mapping[str, object], read: Callable[[Any], T]) -> Call[T]:
@@ -290,7 +303,7 @@ def _asked_of(batch: Sequence[Document], queries: Mapping[str, Sequence[str]] | 
 
 
 def _write(method: str, path: str, body: object, if_version: int | None, read: Callable[[Any], T]) -> Call[T]:
-    headers = {"Content-Type": "application/json", "Idempotency-Key": secrets.token_hex(16)}
+    headers = {"Content-Type": "application/json", KEYED: secrets.token_hex(16)}
     if if_version is not None:
         headers["If-Match"] = f'"{if_version}"'
     return Call(method=method, path=path, body=_dumped(body), headers=headers, read=read)
@@ -354,10 +367,10 @@ def _hits(found: Iterable[Mapping[str, Any]]) -> list[Hit]:
             document=Document.from_json(hit["document"]),
             learned=hit["learned"],
             lexical=hit["lexical"],
-            nearest=hit["nearest"],
-            confidence=hit["confidence"],
-            passages=tuple(map(Passage.from_json, hit["passages"])),
-            snippet=Snippet.from_json(hit["snippet"]),
+            nearest=hit.get("nearest"),
+            confidence=hit.get("confidence"),
+            passages=tuple(map(Passage.from_json, hit.get("passages", ()))),
+            snippet=Snippet.from_json(hit["snippet"]) if "snippet" in hit else Snippet(text=""),
         )
         for hit in found
     ]

@@ -11,6 +11,8 @@ from incdsi.errors import IncDSIError, InvalidInput, MissingExtra, NeedsFolder, 
 if TYPE_CHECKING:
     import httpx2
 
+    from incdsi.client.calls import Call
+
 KEY = "INCDSI_KEY"
 PATIENCE = 10.0  # seconds to keep retrying a server that is busy or away
 CONNECT = 10.0  # seconds to reach it at all
@@ -54,10 +56,19 @@ def options(url: str, key: str | None, timeout: float) -> dict[str, Any]:
     return {"base_url": str(address).rstrip("/"), "headers": headers, "timeout": waits}
 
 
-def unreachable(error: httpx2.TransportError, url: str) -> ServerUnavailable:
+def unreachable(error: httpx2.TransportError, index: Remote) -> ServerUnavailable:
     """Whatever went wrong on the way."""
+    if isinstance(error, http().ReadTimeout):
+        return ServerUnavailable(
+            f"{index.url} gave no answer within {index.timeout:g} s; pass a longer timeout if it is at work"
+        )
     advice = "is it http:// instead?" if "SSL" in str(error) else "is it running?"
-    return ServerUnavailable(f"no incdsi server answers at {url} ({error}); {advice}")
+    return ServerUnavailable(f"no incdsi server answers at {index.url} ({error}); {advice}")
+
+
+def waits(call: Call[object], error: IncDSIError) -> bool:
+    """Whether to ask again, for a write that may still be under way: the server knows it by its key."""
+    return call.keyed and isinstance(error.__cause__, http().ReadTimeout)
 
 
 class Patience:
@@ -76,12 +87,16 @@ class Patience:
 
 
 class Remote:
-    """An index behind a server; one that is busy or away is retried for `patience` seconds."""
+    """An index behind a server; one that is busy or away is retried for `patience` seconds.
+
+    It has `timeout` seconds to answer. A write may take longer: it is waited for as long as the server is there.
+    """
 
     _kind: ClassVar[str]  # of the HTTP library's clients
 
     def __init__(self, url: str, *, key: str | None = None, timeout: float = 60.0, patience: float = PATIENCE) -> None:
         self.url = url
+        self.timeout = timeout
         self._patience = patience
         self._http = getattr(http(), self._kind)(**options(url, key, timeout))
 

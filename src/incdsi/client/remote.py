@@ -11,10 +11,10 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 from incdsi.clicks import LEAST_CLICKS, LEAST_SHARE, Click, Learned, Threshold
 from incdsi.client import calls
 from incdsi.client.calls import Call
-from incdsi.client.connecting import Patience, Remote, http, unreachable
+from incdsi.client.connecting import Patience, Remote, http, unreachable, waits
 from incdsi.client.refusals import refusal
 from incdsi.documents import Addition, Document, DocumentLike, as_documents
-from incdsi.errors import Overloaded, ServerUnavailable, UnknownDocument
+from incdsi.errors import Overloaded, ServerError, ServerUnavailable, UnknownDocument
 from incdsi.filters import Where
 from incdsi.gaps import CANDIDATES, LEAST_CONFIDENCE, Gaps
 from incdsi.progress import Progress
@@ -165,13 +165,20 @@ class RemoteIndex(Remote):
             try:
                 return self._once(call)
             except (ServerUnavailable, Overloaded) as error:
-                time.sleep(patience.pause(error))
+                if not (waits(call, error) and self._is_alive()):
+                    time.sleep(patience.pause(error))
+
+    def _is_alive(self) -> bool:
+        try:
+            return self._once(calls.alive())
+        except (ServerUnavailable, Overloaded, ServerError):
+            return False
 
     def _once(self, call: Call[T]) -> T:
         try:
             answer = self._http.request(call.method, call.path, content=call.body, headers=dict(call.headers))
         except http().TransportError as error:
-            raise unreachable(error, self.url) from error
+            raise unreachable(error, self) from error
         if answer.is_success:
             return calls.answered(answer.content, call.read)
         raise refusal(answer.status_code, answer.headers, answer.content)
@@ -184,7 +191,7 @@ class RemoteIndex(Remote):
                 for line in answer.iter_lines():
                     yield calls.answered(line, call.read)
         except http().TransportError as error:
-            raise unreachable(error, self.url) from error
+            raise unreachable(error, self) from error
 
 
 def kept_gaps(index: RemoteIndex, *, least: float = LEAST_CONFIDENCE, k: int = CANDIDATES) -> Gaps:

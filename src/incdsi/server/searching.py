@@ -31,6 +31,7 @@ from incdsi.server.service import Room, Service, reply, response, service_of
 from incdsi.server.writes import Done, Kept, Write
 
 router = APIRouter(tags=["search"])
+ALL_TEXTS = "texts=all"  # as a preference, which servers that know no such field ignore
 
 
 @router.post(
@@ -43,6 +44,8 @@ async def search(request: Request) -> Response:
     """The best documents for a query, or for each of many."""
     service = service_of(request)
     asked = await bodies.read(request, SearchRequest, service.settings)
+    if "texts" not in asked.model_fields_set and request.headers.get("prefer") == ALL_TEXTS:
+        asked = asked.model_copy(update={"texts": "all"})
     _check(asked, service)
     return response(await service.reading(lambda: _found(service, asked)))
 
