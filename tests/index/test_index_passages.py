@@ -107,7 +107,7 @@ def test_words_are_found_by_the_best_passage_or_by_what_was_asked(index):
     records = [record(index, id) for id in ("a", "b", *(one.id for one in docs(5)))]
     units = [(one.document.id, words) for one in records for words in one.words]
     fresh = LexicalIndex()
-    fresh.add_many(range(len(units)), [words for _, words in units])
+    fresh.add_many(range(len(units)), [words for _, words in units], sizes=[len(one.words) for one in records])
     for query in ("zebras", "violins", "about the buckles", "the river", "boot tongues", "handbook"):
         scores = dict[str, float]()
         for (id, _), score in zip(units, fresh.scores(query, len(units)).tolist(), strict=True):
