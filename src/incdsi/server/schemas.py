@@ -303,8 +303,11 @@ class Taught(AdditionOut):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoOut(Info):
-    """Counts and settings of the index, and the caller's access and limits."""
+    """Counts and settings of the index, its name if it is one of several, what is logged, and the caller's access
+    and limits."""
 
+    name: str | None
+    logs: dict[str, bool]
     incdsi: str
     access: Literal["write", "read"]
     limits: dict[str, float]

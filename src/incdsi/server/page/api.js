@@ -15,13 +15,15 @@ export class ServerGone extends Error {
   }
 }
 
-const KEY = "incdsi-key";
+const KEY = `incdsi-key ${location.pathname.replace(/[^/]*$/, "")}`; // each index of a server has its own
 const PATIENCE = 3; // times a request is sent again when the server asks to wait
 
 /** Set by main.js: what to do when the server is gone, and how to ask for a key. */
 export const hooks = { gone: () => {}, key: async (_wrong) => false };
 
-export const currentKey = () => inTab.get(KEY) ?? "";
+const SERVER_KEY = `incdsi-key ${location.pathname.replace(/[^/]+\/[^/]*$/, "")}`; // it may open this index as well
+
+export const currentKey = () => inTab.get(KEY) ?? inTab.get(SERVER_KEY) ?? "";
 export const keepKey = (key) => inTab.set(KEY, key);
 
 /**
@@ -70,6 +72,8 @@ export function randomId() {
 
 const documentPath = (id) => `v1/documents/${encodeURIComponent(id)}`;
 
+/** What is on a server of several indexes. */
+export const indexes = async () => (await request("GET", "v1/indexes")).indexes;
 export const info = () => request("GET", "v1/info");
 export const figures = () => request("GET", "v1/figures", { quiet: true });
 export const map = () => request("GET", "v1/map", { quiet: true });
