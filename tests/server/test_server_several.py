@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +18,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from incdsi.client import RemoteIndex, kept_gaps
 from incdsi.errors import InvalidInput, NotAllowed, ServerError
 from incdsi.index import Index
-from incdsi.server.run import Server, address, bind
 from incdsi.server.settings import ServerSettings
 from incdsi.server.shelf import Encoders, Shelf
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from tests.index.index_samples import TOY, docs
-from tests.server.servers import KEY, READ_KEY, make
+from tests.server.servers import KEY, READ_KEY, make, several
 
 SHOP_KEY, SHOP_READ = "a-key-for-the-shop-alone", "a-read-key-of-the-shop"
 KEYS = {"key": KEY, "read_key": READ_KEY, "keys": {"shop": {"key": SHOP_KEY, "read_key": SHOP_READ}}}
@@ -39,22 +35,6 @@ def folder(tmp_path: Path) -> Path:
         with make(tmp_path / "indexes" / name) as index:
             index.add_many(docs(count))
     return tmp_path / "indexes"
-
-
-@contextlib.contextmanager
-def several(folder: Path, **given: Any) -> Iterator[str]:
-    """The address of a server of every index in that folder."""
-    settings, ready = ServerSettings(indexes=folder, port=0, **given), threading.Event()
-    with Shelf(settings, lambda path: Index.open(path, TOY)) as shelf, contextlib.closing(bind(settings)) as bound:
-        server = Server(shelf, settings, ready.set)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-        thread.start()
-        try:
-            assert ready.wait(20)
-            yield address(bound)
-        finally:
-            server.should_exit = True
-            thread.join(60)
 
 
 def bearer(key: str) -> dict[str, str]:

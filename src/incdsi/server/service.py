@@ -132,8 +132,9 @@ class Service:
         for text, hits in zip(texts, found, strict=True):
             self.metrics.searched(seconds, steps)
             self.recorder.searched(seconds)
-            best = hits[0] if hits else None
-            self.queries.note(query=text, id=best and best.document_id, confidence=best and best.confidence)
+            if asked.log:
+                best = hits[0] if hits else None
+                self.queries.note(query=text, id=best and best.document_id, confidence=best and best.confidence)
         return found
 
     # Writing
