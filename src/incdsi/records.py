@@ -13,6 +13,7 @@ from incdsi.documents import Document
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 Vector: TypeAlias = NDArray[np.float32]
+Vectors: TypeAlias = NDArray[np.float32]
 TAUGHT_TIMES = 8
 
 
@@ -86,18 +87,27 @@ class Record:
         return words_of(self.document, self.queries, self.passages)
 
     @property
-    def texts(self) -> list[Vector]:
-        """The embeddings (h,) of what may be nearest to a query."""
+    def texts(self) -> TextVectors:
+        """The embeddings of what may be nearest to a query."""
         return texts_of(self.anchor, self.queries, self.passages)
 
 
-def texts_of(anchor: Vector, queries: Sequence[StoredQuery], passages: Sequence[StoredPassage]) -> list[Vector]:
-    """The embeddings of a document's text and of the queries it is placed by.
+class TextVectors(NamedTuple):
+    """The embeddings of a document's text (m, h), and of what people asked for it (k, h), which may be nothing."""
 
-    A long one has its passages instead of text and generated queries, in their order and first.
+    texts: Vectors
+    asked: Vectors
+
+
+def texts_of(anchor: Vector, queries: Sequence[StoredQuery], passages: Sequence[StoredPassage]) -> TextVectors:
+    """Those of a document's text with its generated queries, and of the others it is placed by.
+
+    A long one has its passages, in their order, instead of text and generated queries.
     """
-    used = [query for query in queries if query.used and not (passages and query.generated)]
-    return [*([one.embedding for one in passages] or [anchor]), *(query.embedding for query in used)]
+    used = [query for query in queries if query.used]
+    written = [one.embedding for one in passages] or [anchor, *(one.embedding for one in used if one.generated)]
+    asked = [one.embedding for one in used if not one.generated]
+    return TextVectors(np.stack(written), np.stack(asked) if asked else np.empty((0, len(anchor)), dtype=np.float32))
 
 
 def words_of(document: Document, queries: Iterable[StoredQuery], passages: Sequence[StoredPassage]) -> list[str]:

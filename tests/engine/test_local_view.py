@@ -16,8 +16,9 @@ from incdsi.engine.local.view import LocalView
 from incdsi.engine.settings import Fusion, Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter, matches, parse
-from incdsi.records import Record, StoredQuery
+from incdsi.records import Record, StoredQuery, TextVectors
 from incdsi.rows.products import exact
+from incdsi.rows.scores import LENT
 from incdsi.search import fused
 from tests.rows.screens import SCREENS
 
@@ -38,6 +39,7 @@ def record(row: int, rng: np.random.Generator, vector: np.ndarray | None = None)
             StoredQuery(
                 text=f"query {row}", embedding=rng.normal(size=H).astype(np.float32), generated=True, preserved=True
             ),
+            *(StoredQuery(text="", embedding=one.astype(np.float32)) for one in rng.normal(1, 3, (row % 3, H))),
         ),
         row=row,
     )
@@ -85,6 +87,23 @@ def in_deviations(scores: np.ndarray, of: np.ndarray) -> np.ndarray:
     return (scores - of.mean()) / of.std() if len(of) and np.ptp(of) > 1e-9 else np.zeros_like(scores)
 
 
+def in_deviations_of_their_kind(own: list[TextVectors], query: np.ndarray) -> np.ndarray:
+    """How far the nearest text or question of each stands out among texts, or among questions and LENT texts."""
+    texts, asked = (np.concatenate([exact(one[kind], query) for one in own]) for kind in (0, 1))
+    mean = (asked.sum() + LENT * texts.mean()) / (len(asked) + LENT)
+    squares = ((asked - mean) ** 2).sum() + LENT * (texts.var() + (texts.mean() - mean) ** 2)
+    deviation = np.sqrt(squares / (len(asked) + LENT)) if np.ptp(texts) > 1e-9 else np.inf
+    return np.array(
+        [
+            max(
+                in_deviations(exact(one.texts, query), texts).max(),
+                ((exact(one.asked, query) - mean) / deviation).max(initial=-np.inf),
+            )
+            for one in own
+        ]
+    )
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -105,11 +124,11 @@ def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, fusion, 
     rows = sorted(shelf.records)
     records = [shelf.records[row] for row in rows]
     learned = exact(np.stack([one.vector for one in records]), query)
-    texts = [exact(np.stack(one.texts), query) for one in records]
+    nearest = in_deviations_of_their_kind([one.texts for one in records], query)
     words, limit = bm25(shelf, text)
     total = (
         fusion.learned_weight * in_deviations(learned, learned)
-        + fusion.nearest_weight * in_deviations(np.array([some.max() for some in texts]), np.concatenate(texts))
+        + fusion.nearest_weight * nearest
         + fusion.lexical_weight * 48 * (words / limit) ** 2
     )
     by_row = dict(zip(rows, total, strict=True))
@@ -128,7 +147,7 @@ def test_units_are_those_of_all_documents_and_leave_no_trace_of_the_removed():
     query = rng.normal(size=H).astype(np.float32)
     view, records = shelf.view(), list(shelf.records.values())
     learned = exact(np.stack([one.vector for one in records]), query)
-    texts = exact(np.stack([text for one in records for text in one.texts]), query)
+    texts = exact(np.concatenate([one.texts.texts for one in records]), query)
     for spread, known in ((view.learned(query, ODD).unit, learned), (view.nearest(query, ODD).unit, texts)):
         assert (spread.count, spread.mean) == (len(known), pytest.approx(known.mean(), rel=1e-6))
         assert spread.deviation == pytest.approx(known.std(), rel=1e-5)

@@ -20,7 +20,7 @@ from incdsi.engine.settings import Settings
 from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import JSON, Answer, Passaged, Record
+from incdsi.records import JSON, Answer, Passaged, Record, TextVectors
 from incdsi.rows.scores import Share, Spread
 from incdsi.text.encoders import Encoder
 
@@ -66,7 +66,7 @@ class Scored(Protocol):
         ...
 
     def within(self, row: int) -> Doubles:
-        """All scores of which that document's is the best, in the order of `Record.texts` or `Record.words`."""
+        """All scores of which that document's is the best; those of passages first, in their order."""
         ...
 
 
@@ -76,6 +76,14 @@ class Spreading(Scored, Protocol):
     @property
     def unit(self) -> Spread:
         """How many documents there are, and mean and spread of their scores."""
+        ...
+
+
+class Near(Spreading, Protocol):
+    """Scores of each document's nearest text."""
+
+    def score_of(self, texts: TextVectors) -> float:
+        """The score of a document with these texts, were it there."""
         ...
 
 
@@ -103,10 +111,11 @@ class View(Protocol):
         """Inner products of the document vectors with a query (h,)."""
         ...
 
-    def nearest(self, query: Floats, where: Filter | None = None) -> Spreading:
-        """Inner products with a query (h,) of each document's texts (`Record.texts`), the best of them.
+    def nearest(self, query: Floats, where: Filter | None = None) -> Near:
+        """Inner products with a query (h,) of each document's texts and of what was asked (`Record.texts`), the best.
 
-        Mean and spread are those of all these texts.
+        Mean and spread are those of texts. What was asked is measured by its own, and counts as a text that stands out
+        as much.
         """
         ...
 
@@ -114,7 +123,7 @@ class View(Protocol):
         """`learned` of each query (b, h), one after another: what they share is done once."""
         ...
 
-    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Near]:
         """`nearest` of each query (b, h), one after another: what they share is done once."""
         ...
 

@@ -13,7 +13,7 @@ from incdsi.documents import LONGEST_ID, Document, Taught, fold, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.filters import comparables
 from incdsi.progress import Progress, Stopwatch
-from incdsi.records import Record, StoredPassage, StoredQuery, passage_text, texts_of, words_of
+from incdsi.records import Record, StoredPassage, StoredQuery, TextVectors, passage_text, texts_of, words_of
 from incdsi.text.encoders import Encoder, for_documents
 from incdsi.text.generators import Generator, generate_all
 from incdsi.text.one_pass import embed
@@ -24,7 +24,6 @@ LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held
 ONE_IN = 3  # documents that hold one out
 MANY = 20  # natural queries of a document, of which one is held out, whichever document it is
 PORTION = 128  # documents encoded at a time
-STEP = 32  # of a batch, embedded before progress is told
 Floats = NDArray[np.float32]
 
 
@@ -63,7 +62,7 @@ class Draft:
         return words_of(self.document, self.queries, self.passages)
 
     @property
-    def texts(self) -> list[Floats]:
+    def texts(self) -> TextVectors:
         """The embeddings of what may be nearest to a query."""
         return texts_of(self.embedding, self.queries, self.passages)
 
@@ -101,17 +100,9 @@ class Drafter:
     one_pass: bool = False
 
     def drafts(
-        self,
-        documents: Sequence[Document],
-        natural: Mapping[str, Sequence[str]],
-        first_row: int,
-        watch: Stopwatch,
-        progress: Progress | None = None,
+        self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], first_row: int, watch: Stopwatch
     ) -> list[Draft]:
-        """New documents, each with its natural and generated queries, for the rows from the first on.
-
-        `progress` tells how many are embedded.
-        """
+        """New documents, each with its natural and generated queries, for the rows from the first on."""
         with watch.step("generate"):
             generated = generate_all(documents, self.generator())
             asked: list[list[_Text]] = []
@@ -120,13 +111,8 @@ class Drafter:
                 own = distinct(natural.get(document.id, ()))
                 asked.append(self._asked(document, own, generated[document.id], before=before))
                 before |= {fold(one.text) for one in asked[-1]}
-        encoded: list[Draft] = []
         with watch.step("encode"):
-            for start in range(0, len(documents), STEP):
-                some = slice(start, start + STEP)
-                encoded += self._encoded(documents[some], asked[some])
-                if progress is not None:
-                    progress(len(encoded), len(documents))
+            encoded = self._encoded(documents, asked)
         return [replace(draft, row=row) for row, draft in enumerate(encoded, start=first_row)]
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:

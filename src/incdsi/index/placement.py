@@ -18,7 +18,6 @@ from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Draft
 from incdsi.progress import Stopwatch
 from incdsi.records import Record, StoredQuery
-from incdsi.rows.products import exact
 from incdsi.search import Fused, Part
 from incdsi.solver import Newcomer, Placement, Problem, Status, insist, solve_many
 from incdsi.solver.active_set import NO_RIVAL
@@ -153,11 +152,8 @@ def _to_win_fused(view: View, query: StoredQuery, draft: Draft, fusion: Fusion) 
     if spread.count == 0 or fusion.learned_weight == 0.0:
         return -np.inf
     others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
-    own_texts = exact(np.stack(draft.texts), query.embedding).max()
-    own_words = lexical.score_of(draft.words)
-    own = sum(
-        float(part.values(np.array([score]))[0]) for part, score in zip(others, (own_texts, own_words), strict=True)
-    )
+    scores = nearest.score_of(draft.texts), lexical.score_of(draft.words)
+    own = sum(float(part.values(np.array([score]))[0]) for part, score in zip(others, scores, strict=True))
     best = _best_but(draft.row, learned)
     needed, most = best, best + MOST_LEAD * spread.deviation
     for _ in range(ROUNDS):  # a higher score widens the spread it is measured by

@@ -1,4 +1,4 @@
-"""Several places for each slot."""
+"""Any number of places for each slot."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from incdsi.rows.scores import Slots
 from incdsi.rows.table import Growing
 
 Sizes = NDArray[np.int64]
-Number = TypeVar("Number", bound=np.generic)
+Number = TypeVar("Number", bound=np.floating[Any])
 
 
 class Groups:
-    """One place or more for each slot, in the order of slots; those of a slot lie together.
+    """Places for each slot, in the order of slots; those of a slot lie together.
 
     One thread appends; any number read, each as many slots as it knows of.
     """
@@ -32,10 +32,13 @@ class Groups:
         return int(self._ends.values[slots - 1]) if slots else 0
 
     def best(self, values: NDArray[Number], slots: int) -> NDArray[Number]:
-        """The largest of each slot's values, of the first so many slots."""
-        ends: Sizes = self._ends.values[:slots]
-        starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
-        return np.maximum.reduceat(values, starts) if slots else np.empty(0, dtype=values.dtype)
+        """The largest of each slot's values, of the first so many slots; -inf for one without a place."""
+        return largest_of(values, self._ends.values[:slots])
+
+    def starts(self, slots: Slots) -> Sizes:
+        """Where the places of these slots begin."""
+        starts: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])[slots]
+        return starts
 
     def places(self, slots: Slots) -> tuple[Slots, Sizes]:
         """Where these slots have their places, slot by slot, and how many each has."""
@@ -43,3 +46,13 @@ class Groups:
         sizes = ends[slots + 1] - ends[slots]
         before = np.repeat(ends[slots] - (np.cumsum(sizes) - sizes), sizes)
         return before + np.arange(len(before)), sizes
+
+
+def largest_of(values: NDArray[Number], ends: Sizes) -> NDArray[Number]:
+    """The largest of each stretch of values, which end there, one after another; -inf of none."""
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
+    some = starts < ends
+    largest = np.full(len(ends), -np.inf, dtype=values.dtype)
+    if some.any():
+        largest[some] = np.maximum.reduceat(values[: ends[-1]], starts[some])
+    return largest

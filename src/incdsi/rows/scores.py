@@ -15,6 +15,8 @@ Slots = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 FEW = 64
 WHOLE = 48.0
+LARGEST = 1e30  # beyond any score: infinity times nothing is no number
+LENT = 1000  # scores that few others are taken to be among (decision 0024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,19 @@ class Spread:
             return Spread(0, 0.0, 0.0)
         mean = self.mean + (self.mean - score) / count
         return Spread(count, mean, self.squares - (score - self.mean) * (score - mean))
+
+    def leaning_on(self, other: Spread) -> Spread:
+        """With LENT scores more that are spread as the other's are: what few scores cannot tell, those do."""
+        if other.count == 0:
+            return self
+        count, apart = self.count + LENT, self.mean - other.mean
+        lent = LENT * other.squares / other.count + self.count * LENT / count * apart * apart
+        return Spread(count, other.mean + self.count / count * apart, max(self.squares, 0.0) + lent)
+
+    def into(self, other: Spread, scores: Doubles) -> Doubles:
+        """Scores of this spread as those that are as many deviations from the other's mean; -inf stays."""
+        apart = np.maximum(scores, -LARGEST) - self.mean
+        return np.where(scores > -np.inf, other.mean + apart * (self.scale * other.deviation), -np.inf)
 
     def standardised(self, scores: Doubles) -> Doubles:
         """The scores in standard deviations from the mean; zeros where all are the same."""

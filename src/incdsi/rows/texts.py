@@ -1,84 +1,171 @@
-"""The embeddings of each document's own texts, and how near the nearest of them comes to a query."""
+"""The embeddings of each document's own texts, and how near the nearest of them comes to a query.
+
+Questions are nearer to a question than texts are, whomever they were asked for. So what people asked is measured by
+how it stands out among all that was asked, in the unit of texts.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.groups import Groups, Sizes
-from incdsi.rows.local import Exact, LocalRows, Moment
+from incdsi.rows.groups import Groups, Sizes, largest_of
+from incdsi.rows.local import Exact, LocalRows, Moment, Screened
+from incdsi.rows.moments import Moments
 from incdsi.rows.products import Doubles, Floats, exact
 from incdsi.rows.scores import Mask, Scores, Slots, Spread
 from incdsi.rows.table import Growing
 
+ROUNDING = 1e-12  # of a score: what halving the room between two bounds may lose, many times over
+ASKED = "asked."  # begins the names of saved arrays of what was asked
+
+
+class Both(NamedTuple):
+    """What readers see of texts, and of what was asked."""
+
+    texts: Moment
+    asked: Moment
+
+
+class Measure(NamedTuple):
+    """What makes a query's (h,) scores with what was asked comparable to those with texts: their spreads."""
+
+    query: Floats
+    unit: Spread
+    asked: Spread
+
+    @classmethod
+    def of(cls, query: Floats, texts: Moments, asked: Moments) -> Measure:
+        """By the sums over all texts, and over all that was asked."""
+        unit = texts.spread(query)
+        return cls(query, unit, asked.spread(query).leaning_on(unit))
+
+    def in_unit(self, asked: Doubles) -> Doubles:
+        """These scores with what was asked as scores with texts that stand out as much; -inf stays."""
+        return self.asked.into(self.unit, asked)
+
+    def each(self, texts: Floats, asked: Floats) -> Doubles:
+        """The scores of a document's texts (m, h) and of what was asked for it (k, h)."""
+        return np.concatenate([exact(texts, self.query), self.in_unit(exact(asked, self.query))])
+
+
+class _Grouped:
+    """Any number of rows (h,) for each slot, in the order of slots; those of a slot lie together."""
+
+    def __init__(self, dimension: int) -> None:
+        self.rows = LocalRows(dimension)
+        self.groups = Groups()
+        self._errors, self._lengths = Growing(np.float64), Growing(np.float64)  # the largest of each slot's rows
+
+    def append_many(self, some: Sequence[Floats], instead_of: Sequence[int | None]) -> None:
+        gone = self.groups.places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
+        rows, sizes = np.concatenate(some), [len(one) for one in some]
+        nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
+        self.rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
+        self._sized(np.array(sizes, dtype=np.int64))
+
+    def remove_many(self, slots: Sequence[int]) -> None:
+        self.rows.remove_many(self.groups.places(np.array(slots, dtype=np.intp))[0].tolist())
+
+    def bounds(self, one: Screened, slots: int) -> tuple[Doubles, Doubles]:
+        """Between which the best score of each of the first so many slots is; -inf for one without rows."""
+        best = self.groups.best(one.products.astype(np.float64), slots)
+        doubt = one.doubt(self._errors.values[:slots], self._lengths.values[:slots])
+        return best - doubt, best + doubt
+
+    def exact(self, query: Floats, slots: Slots) -> Doubles:
+        """The best score of each of these slots; -inf for one without rows."""
+        places, sizes = self.groups.places(slots)
+        return largest_of(exact(self.rows.vectors(places), query), np.cumsum(sizes))
+
+    def of(self, slot: int) -> Floats:
+        """The rows of a slot, (m, h)."""
+        return self.rows.vectors(self.groups.places(np.array([slot]))[0])
+
+    def saved(self, slots: Slots) -> dict[str, Any]:
+        places, sizes = self.groups.places(slots)
+        rows = self.rows.saved(places).items()
+        return {"sizes": sizes, **{name: array for name, array in rows if name.startswith(("vectors", "moments"))}}
+
+    def fill_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.rows.fill_saved(arrays, preserve=False)
+        self._sized(np.asarray(arrays["sizes"], dtype=np.int64))
+
+    def _sized(self, sizes: Sizes) -> None:
+        """Rows were appended, so many for each of the next slots: the doubt about a slot is that of its worst row."""
+        first, ends = len(self.rows.alive) - int(sizes.sum()), np.cumsum(sizes)
+        for worst, of_rows in ((self._errors, self.rows.errors), (self._lengths, self.rows.lengths)):
+            worst.append(np.maximum(largest_of(of_rows[first:], ends), 0.0))
+        self.groups.append(sizes)
+
 
 class OwnTexts:
-    """One row (h,) or more for each document's slot, in the order of slots; those of a slot lie together.
+    """For each document's slot one row (h,) or more of its text, and any number of what people asked for it.
 
     One thread writes; any number read, each what was there at its `moment`.
     """
 
     def __init__(self, dimension: int) -> None:
-        self._rows = LocalRows(dimension)
-        self._groups = Groups()  # the rows of each slot
-        self._errors, self._lengths = Growing(np.float64), Growing(np.float64)  # the largest of each slot's rows
+        self._texts, self._asked = _Grouped(dimension), _Grouped(dimension)
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> Both:
         """What there is now."""
-        return self._rows.moment
+        return Both(self._texts.rows.moment, self._asked.rows.moment)
 
-    def append_many(self, texts: Sequence[Floats], instead_of: Sequence[int | None] = ()) -> None:
+    def append_many(
+        self, texts: Sequence[Floats], asked: Sequence[Floats], instead_of: Sequence[int | None] = ()
+    ) -> None:
         """The rows (m, h) of the next slots; those of the slots that they are `instead_of` are gone."""
-        gone = self._groups.places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
-        rows, sizes = np.concatenate(texts), [len(some) for some in texts]
-        nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
-        self._rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
-        self._sized(np.array(sizes, dtype=np.int64))
+        self._texts.append_many(texts, instead_of)
+        self._asked.append_many(asked, instead_of)
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take the rows of these slots out."""
-        self._rows.remove_many(self._groups.places(np.array(slots, dtype=np.intp))[0].tolist())
+        self._texts.remove_many(slots)
+        self._asked.remove_many(slots)
 
-    def scores_and_spreads(self, queries: Floats, alive: Mask, moment: Moment) -> Iterator[tuple[Scores, Spread]]:
-        """For each query (b, h), the score of each slot's nearest row; mean and spread are those of all rows."""
-        count = len(alive)
-        for one in self._rows.screened(queries, moment):
-            nearest = Scores(
+    def scores(self, measures: Sequence[Measure], alive: Mask, moment: Both) -> Iterator[Scores]:
+        """By each of these measures, the score of each slot's nearest row."""
+        if not measures:
+            return
+        queries = np.stack([measure.query for measure in measures])
+        both = self._texts.rows.screened(queries, moment.texts), self._asked.rows.screened(queries, moment.asked)
+        for measure, text, asked in zip(measures, *both, strict=True):
+            low, high = self._bounds(text, asked, measure, len(alive))
+            middle = (low + high) / 2
+            yield Scores(
                 alive=alive,
-                screened=self._groups.best(one.products, count).astype(np.float64),
-                doubt=one.doubt(self._errors.values[:count], self._lengths.values[:count]),
-                exact=Exact(functools.partial(self._nearest, one.query), count),
-                each=functools.partial(self._each, one.query),
+                screened=middle,
+                doubt=(high - low) / 2 + ROUNDING * np.abs(middle),
+                exact=Exact(functools.partial(self._nearest, measure), len(alive)),
+                each=functools.partial(self._each, measure),
             )
-            yield nearest, moment.moments.spread(one.query)
+
+    def _bounds(self, text: Screened, asked: Screened, measure: Measure, slots: int) -> tuple[Doubles, Doubles]:
+        """Between which the score of each slot's nearest row is."""
+        both = zip(self._texts.bounds(text, slots), self._asked.bounds(asked, slots), strict=True)
+        low, high = (np.maximum(of_texts, measure.in_unit(of_asked)) for of_texts, of_asked in both)
+        return low, high
 
     def saved(self, slots: Slots) -> dict[str, Any]:
         """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i."""
-        places, sizes = self._groups.places(slots)
-        rows = self._rows.saved(places).items()
-        return {"sizes": sizes, **{name: array for name, array in rows if name.startswith(("vectors", "moments"))}}
+        asked = self._asked.saved(slots).items()
+        return {**self._texts.saved(slots), **{ASKED + name: array for name, array in asked}}
 
     def fill_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over what was `saved`, into an empty one."""
-        self._rows.fill_saved(arrays, preserve=False)
-        self._sized(np.asarray(arrays["sizes"], dtype=np.int64))
+        """Take over what was `saved`, into an empty one; KeyError where texts and questions were saved together."""
+        asked = {name.removeprefix(ASKED): array for name, array in arrays.items() if name.startswith(ASKED)}
+        self._asked.fill_saved(asked)
+        self._texts.fill_saved(arrays)
 
-    def _nearest(self, query: Floats, slots: Slots) -> Doubles:
-        places, sizes = self._groups.places(slots)
-        return np.maximum.reduceat(exact(self._rows.vectors(places), query), np.cumsum(sizes) - sizes)
+    def _nearest(self, measure: Measure, slots: Slots) -> Doubles:
+        asked = measure.in_unit(self._asked.exact(measure.query, slots))
+        return np.maximum(self._texts.exact(measure.query, slots), asked)
 
-    def _each(self, query: Floats, slot: int) -> Doubles:
-        return exact(self._rows.vectors(self._groups.places(np.array([slot]))[0]), query)
-
-    def _sized(self, sizes: Sizes) -> None:
-        """Rows were appended, so many for each of the next slots: the doubt about a slot is that of its worst row."""
-        first = len(self._rows.alive) - int(sizes.sum())
-        starts = np.cumsum(sizes) - sizes
-        self._errors.append(np.maximum.reduceat(self._rows.errors[first:], starts) if len(sizes) else np.empty(0))
-        self._lengths.append(np.maximum.reduceat(self._rows.lengths[first:], starts) if len(sizes) else np.empty(0))
-        self._groups.append(sizes)
+    def _each(self, measure: Measure, slot: int) -> Doubles:
+        return measure.each(self._texts.of(slot), self._asked.of(slot))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.local.owners import QueryOwners
-from incdsi.engine.local.view import Lexical, LocalView, Products
+from incdsi.engine.local.view import Lexical, LocalView, NearestTexts, Products
 from incdsi.engine.settings import Settings
 from incdsi.engine.words import OwnWords
 from incdsi.errors import CorruptStore, UnsupportedFormat
@@ -83,13 +83,13 @@ class Live:
     def learned(self, query: Floats, where: Filter | None = None) -> Products:
         return self.view().learned(query, where)
 
-    def nearest(self, query: Floats, where: Filter | None = None) -> Products:
+    def nearest(self, query: Floats, where: Filter | None = None) -> NearestTexts:
         return self.view().nearest(query, where)
 
     def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
         return self.view().learned_many(queries, where)
 
-    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[NearestTexts]:
         return self.view().nearest_many(queries, where)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
@@ -161,7 +161,8 @@ class Live:
         self._rows.append(np.array([record.row for record in records], dtype=np.int64))
         old = [self._slots.get(record.row) for record in records]
         vectors = [record.vector for record in records]
-        self.texts.append_many([np.stack(record.texts) for record in records], instead_of=old)
+        own = [record.texts for record in records]
+        self.texts.append_many([one.texts for one in own], [one.asked for one in own], instead_of=old)
         self.vectors.append_many(vectors, [self._preserved(record) for record in records], instead_of=old)
         self.moment = self.vectors.moment, self.texts.moment
         self._slots.update(zip((record.row for record in records), slots, strict=True))

@@ -14,9 +14,11 @@ from incdsi.engine.settings import Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import Nearest
+from incdsi.records import TextVectors
 from incdsi.rows.groups import Groups
 from incdsi.rows.preserve import Ceilings
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
+from incdsi.rows.texts import Measure
 
 if TYPE_CHECKING:
     from incdsi.engine.local.live import Live
@@ -42,20 +44,23 @@ class LocalView:
     def learned(self, query: Floats, where: Filter | None = None) -> Products:
         return next(self.learned_many(query[None], where))
 
-    def nearest(self, query: Floats, where: Filter | None = None) -> Products:
+    def nearest(self, query: Floats, where: Filter | None = None) -> NearestTexts:
         return next(self.nearest_many(query[None], where))
 
     def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
         self._scored = True
-        return self._products(self._live.vectors.scores_and_spreads(queries, self._moment), where)
-
-    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
-        self._scored = True
-        return self._products(self._live.texts.scores_and_spreads(queries, self.alive, self._texts), where)
-
-    def _products(self, found: Iterator[tuple[Scores, Spread]], where: Filter | None) -> Iterator[Products]:
-        allowed = self._allowed(where)
+        allowed, found = self._allowed(where), self._live.vectors.scores_and_spreads(queries, self._moment)
         return (Products(self, scores, spread, allowed) for scores, spread in found)
+
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[NearestTexts]:
+        texts, asked = (moment.moments for moment in self._texts)
+        return self.nearest_by([Measure.of(query, texts, asked) for query in queries], where)
+
+    def nearest_by(self, measures: Sequence[Measure], where: Filter | None = None) -> Iterator[NearestTexts]:
+        """As `nearest_many`, by measures that others made: of documents of which these are some."""
+        self._scored = True
+        allowed, found = self._allowed(where), self._live.texts.scores(measures, self.alive, self._texts)
+        return (NearestTexts(self, *one, allowed) for one in zip(found, measures, strict=True))
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:
@@ -159,6 +164,17 @@ class Products:
 
     def within(self, row: int) -> Doubles:
         return self._scores.within(int(self._view.slots(np.array([row]))[0]))
+
+
+class NearestTexts(Products):
+    """Inner products of each document's nearest text with a query."""
+
+    def __init__(self, view: LocalView, scores: Scores, measure: Measure, allowed: Mask) -> None:
+        super().__init__(view, scores, measure.unit, allowed)
+        self._measure = measure
+
+    def score_of(self, texts: TextVectors) -> float:
+        return float(self._measure.each(*texts).max())
 
 
 class Slotted(Protocol):

@@ -127,7 +127,7 @@ class Ceilings:
             self._alive[without] = False
         self._count = int(shelf.all("preserved")[: len(self._alive)][self._alive].sum())
         self._known: dict[int, tuple[Floats, float]] = {}
-        longest = view.moment.texts.longest
+        longest = view.moment.longest_query
         self._longest = longest
         self._row_length = longest * float(np.sqrt(1 + view.moment.learned.longest**2))
 

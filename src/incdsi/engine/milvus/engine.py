@@ -20,9 +20,9 @@ from incdsi.engine.milvus.lease import Lease
 from incdsi.engine.milvus.log import Commit, Log
 from incdsi.engine.milvus.reader import PORTION, MilvusReader
 from incdsi.engine.milvus.server import Server, old_vectors
-from incdsi.engine.milvus.shelf import Shelf, Shown
+from incdsi.engine.milvus.shelf import Old, Shelf, Shown
 from incdsi.engine.milvus.writing import MilvusBatch, written
-from incdsi.engine.protocol import Bench, Floats
+from incdsi.engine.protocol import Bench
 from incdsi.engine.settings import KEY, Settings
 from incdsi.errors import IndexLocked, InvalidInput, ServerError, VersionConflict
 from incdsi.progress import Stopwatch
@@ -303,7 +303,7 @@ class MilvusEngine(MilvusReader):
             self._log.keep_answer(keys[name], answer)
         return keys
 
-    def _show(self, commit: Commit, records: Sequence[Record], old: Mapping[int, tuple[Floats, Floats]]) -> None:
+    def _show(self, commit: Commit, records: Sequence[Record], old: Mapping[int, Old]) -> None:
         with self._following:
             new = self._table.take([commit], self._place_of)
             self._server = server_of(self._connection, self._table)

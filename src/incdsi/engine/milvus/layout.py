@@ -164,6 +164,12 @@ def embedding_count(record: Record, method: Method) -> int:
     return len(_embeddings(record, method))
 
 
+def asked(record: Record, count: int) -> list[bool]:
+    """Which of its so many query rows people asked."""
+    flags = [False] * (1 + len(record.passages)) + [not query.generated for query in record.queries]
+    return [*flags, *[False] * max(0, count - len(flags))][:count]
+
+
 def _embeddings(record: Record, method: Method) -> list[tuple[Floats, bool, bool, float]]:
     """Embedding, whether it may be nearest to a query, whether others must leave it alone, and its own score.
 

@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.milvus.connection import MOST_HITS, Hits, Keys
-from incdsi.engine.protocol import Best, Doubles, Floats, Rows, Spreading
+from incdsi.engine.protocol import Best, Doubles, Floats, Near, Rows, Spreading
 from incdsi.preserve import product_error
+from incdsi.records import TextVectors
 from incdsi.rows.products import exact
 from incdsi.rows.scores import Mask, Slots, Spread
+from incdsi.rows.texts import Measure
 
 MORE = 16  # rows asked for beyond those wanted: some may be of old versions, or in doubt
 NEXT = 4  # times as many in each search that follows
@@ -47,8 +49,16 @@ class Source(Protocol):
         """How many rows these documents have at most."""
         ...
 
-    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
-        """The rows (m, h) of these documents, one after another, and how many each has."""
+    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
+        """The rows (m, h) of these documents with their keys, one after another, and how many each has."""
+        ...
+
+    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
+        """What products with the rows of these keys, all known, count for: the more the larger they are."""
+        ...
+
+    def most(self, score: float) -> float:
+        """The most that a product of this size counts for, whatever row it is with."""
         ...
 
 
@@ -93,7 +103,8 @@ class Products:
         return np.array([self._known[slot] for slot in slots.tolist()], dtype=np.float64)
 
     def within(self, row: int) -> Doubles:
-        return exact(self._source.vectors(self._source.slots(np.array([row])))[0], self._query)
+        keys, vectors, _ = self._source.vectors(self._source.slots(np.array([row])))
+        return self._source.measured(keys, exact(vectors, self._query))
 
     def at_most(self, rows: Rows) -> Doubles:
         slots = self._source.slots(rows)
@@ -102,8 +113,9 @@ class Products:
             return self.score(rows)
         hits = self._source.search(self._query, self._source.count(unknown), unknown, vectors=False)
         owners = self._source.owners(hits.keys)
+        at_most = self._source.measured(hits.keys[owners >= 0], hits.scores[owners >= 0] + self._doubt)
         screened: dict[int, float] = {}
-        for slot, score in zip(owners.tolist(), (hits.scores + self._doubt).tolist(), strict=True):
+        for slot, score in zip(owners[owners >= 0].tolist(), at_most.tolist(), strict=True):
             screened[slot] = max(screened.get(slot, -np.inf), score)
         self._learn(np.array([slot for slot in unknown.tolist() if slot not in screened], dtype=np.intp))
         return np.array(
@@ -117,8 +129,9 @@ class Products:
         """Compute the exact scores of these documents."""
         new = self._unknown(slots)
         if len(new):
-            vectors, sizes = self._source.vectors(new)
-            best = np.maximum.reduceat(exact(vectors, self._query), np.cumsum(sizes) - sizes)
+            keys, vectors, sizes = self._source.vectors(new)
+            scores = self._source.measured(keys, exact(vectors, self._query))
+            best = np.maximum.reduceat(scores, np.cumsum(sizes) - sizes)
             self._known |= zip(new.tolist(), best.tolist(), strict=True)
 
     def _top(self, k: int) -> Best:
@@ -158,14 +171,28 @@ class Products:
     def _listed(self, limit: int, among: Slots | None) -> Listed:
         hits = self._source.search(self._query, limit, among, vectors=True)
         best: dict[int, float] = {}
-        if len(hits.keys):
-            scores = exact(np.stack([row["v"][: len(self._query)] for row in hits.rows]), self._query)
-            for slot, score in zip(self._source.owners(hits.keys).tolist(), scores.tolist(), strict=True):
-                if slot >= 0 and self._allowed[slot]:
-                    best[slot] = max(best.get(slot, -np.inf), score)
-        beyond = -np.inf if len(hits.keys) < limit else float(hits.scores[-1]) + self._doubt
+        owners = self._source.owners(hits.keys)
+        counted = [number for number, slot in enumerate(owners.tolist()) if slot >= 0 and self._allowed[slot]]
+        if counted:
+            products = exact(np.stack([hits.rows[number]["v"][: len(self._query)] for number in counted]), self._query)
+            scores = self._source.measured(hits.keys[counted], products)
+            for slot, score in zip(owners[counted].tolist(), scores.tolist(), strict=True):
+                best[slot] = max(best.get(slot, -np.inf), score)
+        last = -np.inf if len(hits.keys) < limit else float(hits.scores[-1]) + self._doubt
+        beyond = -np.inf if last == -np.inf else self._source.most(last)
         self._known |= {slot: score for slot, score in best.items() if score > beyond}
         return Listed(np.array([*best], dtype=np.intp), np.array([*best.values()]), beyond)
+
+
+class NearestTexts(Products):
+    """Inner products of each document's nearest text with a query."""
+
+    def __init__(self, source: Source, measure: Measure, allowed: Mask, whole: bool, longest: float) -> None:
+        super().__init__(source, measure.query, measure.unit, allowed, whole, longest)
+        self._measure = measure
+
+    def score_of(self, texts: TextVectors) -> float:
+        return float(self._measure.each(*texts).max())
 
 
 class Joined:
@@ -196,6 +223,14 @@ class Joined:
         result = np.empty(len(rows))
         result[~here], result[here] = how[0](rows[~here]), how[1](rows[here])
         return result
+
+
+class JoinedTexts(Joined):
+    """Their nearest texts."""
+
+    def __init__(self, there: NearestTexts, here: Near, is_here: Callable[[int], bool]) -> None:
+        super().__init__(there, here, is_here)
+        self.score_of = there.score_of
 
 
 def _merged(lists: Sequence[Best], k: int) -> Best:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from incdsi.engine.milvus.connection import Connection, Keys
 from incdsi.engine.milvus.layout import Names
-from incdsi.engine.milvus.shelf import Shelf
+from incdsi.engine.milvus.shelf import Old, Shelf, joined
 from incdsi.engine.protocol import Floats
+from incdsi.records import TextVectors
 
 AT_ONCE = 256  # documents read at a time
 
@@ -37,22 +38,28 @@ class Server:
         found = self.connection.get(self.names.queries, keys, ["v", "used"], self.since)
         return {key: row["v"][:-1] for key, row in found.items() if row["used"]}
 
-    def sums(self, shelf: Shelf) -> Iterator[tuple[Floats, Floats]]:
+    def sums(self, shelf: Shelf) -> Iterator[Old]:
         """All document vectors and texts of a shelf, a portion of each at a time."""
         rows = shelf.rows[shelf.current()].tolist()
         for start in range(0, len(rows), AT_ONCE):
-            found = old_vectors(self, shelf, rows[start : start + AT_ONCE]).values()
-            yield np.concatenate([vector for vector, _ in found]), np.concatenate([texts for _, texts in found])
+            yield joined(list(old_vectors(self, shelf, rows[start : start + AT_ONCE]).values()))
 
 
-def old_vectors(server: Server, shelf: Shelf, rows: Sequence[int]) -> dict[int, tuple[Floats, Floats]]:
-    """Vector (1, h) and texts (m, h) of documents that are about to be replaced; those that are there."""
+def old_vectors(server: Server, shelf: Shelf, rows: Sequence[int]) -> dict[int, Old]:
+    """Vectors and texts of documents that are about to be replaced; those that are there."""
     places = {row: shelf.place(row) for row in rows}
     vectors = server.vectors(np.array([place.key for place in places.values()], dtype=np.int64))
     keys = [key for place in places.values() for key in place.query_keys]
     texts = server.texts(np.array(keys, dtype=np.int64))
+    there = {row: [key for key in place.query_keys if key in texts] for row, place in places.items()}
     return {
-        row: (vectors[place.key][None], np.stack(some))
+        row: (vectors[place.key][None], _by_kind(texts, shelf, there[row]))
         for row, place in places.items()
-        if place.key in vectors and (some := [texts[key] for key in place.query_keys if key in texts])
+        if place.key in vectors and there[row]
     }
+
+
+def _by_kind(texts: Mapping[int, Floats], shelf: Shelf, keys: Sequence[int]) -> TextVectors:
+    """The embeddings with these keys, of which there is one."""
+    rows, asked = np.stack([texts[key] for key in keys]), shelf.asked(np.array(keys, dtype=np.int64))
+    return TextVectors(rows[~asked], rows[asked])

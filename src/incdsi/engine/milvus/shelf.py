@@ -11,29 +11,33 @@ from numpy.typing import NDArray
 
 from incdsi.engine.local import Live
 from incdsi.engine.local.owners import QueryOwners
-from incdsi.engine.milvus.layout import Place
+from incdsi.engine.milvus.layout import Place, asked
 from incdsi.engine.protocol import Floats, Rows
 from incdsi.engine.settings import Settings
 from incdsi.engine.words import OwnWords
-from incdsi.records import Record
+from incdsi.records import Record, TextVectors
+from incdsi.rows.groups import Groups
 from incdsi.rows.moments import Moments
 from incdsi.rows.products import row_lengths
 from incdsi.rows.scores import Mask, Slots
 from incdsi.rows.table import Growing
 
+Old = tuple[Floats, TextVectors]  # vector (1, h) and texts of a version of a document
 HERE = 2**62  # keys of documents that are on no server: those on a bench
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """Over document vectors, or over all texts: mean and spread of any query's scores, and how long the longest was."""
+    """Over document vectors, texts, or what was asked: mean and spread of a query's scores, and the longest of them."""
 
     moments: Moments
     longest: float = 0.0
 
     def added(self, vectors: Floats) -> Sums:
         """With these vectors (m, h) as well."""
-        longest = max(self.longest, float(row_lengths(vectors).max(initial=0.0)))
+        if len(vectors) == 0:
+            return self
+        longest = max(self.longest, float(row_lengths(vectors).max()))
         return Sums(self.moments.added(vectors), longest)
 
     def removed(self, vectors: Floats) -> Sums:
@@ -48,6 +52,12 @@ class Moment:
     alive: Mask
     learned: Sums
     texts: Sums
+    asked: Sums
+
+    @property
+    def longest_query(self) -> float:
+        """No embedding of a text or a query is longer."""
+        return max(self.texts.longest, self.asked.longest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,9 +80,10 @@ class Shelf:
         self.words = OwnWords(settings.language)
         self.queries = QueryOwners()
         nothing = Sums(Moments.none(settings.dimension))
-        self.moment = Moment(np.empty(0, dtype=bool), nothing, nothing)
+        self.moment = Moment(np.empty(0, dtype=bool), nothing, nothing, nothing)
         self.bench: Live | None = None  # documents that are on no server
         self._places = {name: Growing(np.int64) for name in ("row", "key", "first", "count", "held_out", "preserved")}
+        self._asked, self._flags = Growing(np.bool_), Groups()  # which of each slot's query rows were asked
         self._ids: list[str] = []
         self._slots: dict[int, int] = {}
         self._rows: dict[str, int] = {}
@@ -128,9 +139,15 @@ class Shelf:
         inside = (slots >= 0) & (keys < firsts[slots] + counts[slots])
         return np.where(inside, slots, -1).astype(np.intp)
 
+    def asked(self, keys: NDArray[np.int64]) -> Mask:
+        """Which of these keys of queries, all known, are of what people asked."""
+        slots = self.slots_of_queries(keys)
+        flags: Mask = self._asked.values[self._flags.starts(slots) + keys - self.all("first")[slots]]
+        return flags
+
     # Changing
 
-    def put(self, shown: Sequence[Shown], old: Mapping[int, tuple[Floats, Floats]]) -> None:
+    def put(self, shown: Sequence[Shown], old: Mapping[int, Old]) -> None:
         """Show documents, new ones or new states of old ones; `old` has vector and texts of what they replace."""
         if not shown:
             return
@@ -140,20 +157,24 @@ class Shelf:
         self.words.add([record.words for record in records])
         for name, values in self._places.items():
             values.append(np.array([getattr(one.place, name) for one in shown], dtype=np.int64))
+        self._asked.append(np.array([flag for one in shown for flag in asked(one.record, one.place.count)], dtype=bool))
+        self._flags.append(np.array([one.place.count for one in shown], dtype=np.int64))
         self._ids += [record.document.id for record in records]
         gone = [slot for record in records if (slot := self._slots.get(record.row)) is not None]
         alive = np.concatenate([self.moment.alive, np.ones(len(shown), dtype=bool)])
         alive[gone] = False
         learned = self.moment.learned.added(np.stack([record.vector for record in records]))
-        texts = self.moment.texts.added(np.concatenate([np.stack(record.texts) for record in records]))
-        self.moment = _without(Moment(alive, learned, texts), [old[r.row] for r in records if r.row in old])
+        own = [record.texts for record in records]
+        texts = self.moment.texts.added(np.concatenate([one.texts for one in own]))
+        questions = self.moment.asked.added(np.concatenate([one.asked for one in own]))
+        self.moment = _without(Moment(alive, learned, texts, questions), [old[r.row] for r in records if r.row in old])
         for slot, record in zip(slots, records, strict=True):
             self._slots[record.row] = slot
             self._rows[record.document.id] = record.row
             self.queries.put(record.row, [query.text for query in record.queries])
         self.words.remove(gone)
 
-    def remove(self, rows: Sequence[int], old: Mapping[int, tuple[Floats, Floats]]) -> None:
+    def remove(self, rows: Sequence[int], old: Mapping[int, Old]) -> None:
         """Hide documents, whose vectors and texts are in `old`."""
         slots = [self._slots.pop(row) for row in rows]
         if not slots:
@@ -174,15 +195,16 @@ class Shelf:
     @property
     def worn(self) -> bool:
         """Whether more has gone from the sums than is left in them."""
-        return self.moment.learned.moments.worn or self.moment.texts.moments.worn
+        now = self.moment
+        return any(sums.moments.worn for sums in (now.learned, now.texts, now.asked))
 
-    def sum_up(self, vectors: Iterable[tuple[Floats, Floats]]) -> None:
+    def sum_up(self, vectors: Iterable[Old]) -> None:
         """Make the sums anew from all document vectors and texts, a portion of each at a time."""
         nothing = Sums(Moments.none(self.settings.dimension))
-        learned, texts = nothing, nothing
-        for some, theirs in vectors:
-            learned, texts = learned.added(some), texts.added(theirs)
-        self.moment = replace(self.moment, learned=learned, texts=texts)
+        learned, texts, questions = nothing, nothing, nothing
+        for some, own in vectors:
+            learned, texts, questions = learned.added(some), texts.added(own.texts), questions.added(own.asked)
+        self.moment = replace(self.moment, learned=learned, texts=texts, asked=questions)
 
     def copied(self) -> Self:
         """The same documents without empty slots, to be changed alone."""
@@ -191,13 +213,16 @@ class Shelf:
         other.words = OwnWords.from_arrays(self.words.to_arrays(slots), self.settings.language, len(slots))
         for name, values in self._places.items():
             other._places[name].append(values.values[slots])
+        places, sizes = self._flags.places(slots)
+        other._asked.append(self._asked.values[places])
+        other._flags.append(sizes)
         other._ids = [self._ids[slot] for slot in slots]
         rows = self.rows[slots].tolist()
         other.queries.fill(rows, self.queries.to_arrays(rows))
         other._slots = {row: slot for slot, row in enumerate(rows)}
         other._rows = dict(self._rows)
         other._here, other.bench = dict(self._here), None if self.bench is None else self.bench.bench()
-        other.moment = Moment(np.ones(len(rows), dtype=bool), self.moment.learned, self.moment.texts)
+        other.moment = replace(self.moment, alive=np.ones(len(rows), dtype=bool))
         return other
 
     def settle(self) -> None:
@@ -209,7 +234,7 @@ class Shelf:
 
     # On a bench
 
-    def put_here(self, records: Sequence[Record], old: Mapping[int, tuple[Floats, Floats]]) -> None:
+    def put_here(self, records: Sequence[Record], old: Mapping[int, Old]) -> None:
         """Show documents that are on no server."""
         known = {r.row: _vectors(self._here[r.row]) for r in records if r.row in self._here}
         shown = [
@@ -221,7 +246,7 @@ class Shelf:
         self.bench.put(records)
         self._here |= {record.row: record for record in records}
 
-    def remove_here(self, rows: Sequence[int], old: Mapping[int, tuple[Floats, Floats]]) -> None:
+    def remove_here(self, rows: Sequence[int], old: Mapping[int, Old]) -> None:
         """Hide documents, wherever they are."""
         here = [row for row in rows if row in self._here]
         self.remove(rows, {**old, **{row: _vectors(self._here.pop(row)) for row in here}})
@@ -233,15 +258,26 @@ class Shelf:
         return row in self._here
 
 
-def _vectors(record: Record) -> tuple[Floats, Floats]:
-    return record.vector[None], np.stack(record.texts)
+def _vectors(record: Record) -> Old:
+    return record.vector[None], record.texts
 
 
-def _without(moment: Moment, old: Sequence[tuple[Floats, Floats]]) -> Moment:
+def _without(moment: Moment, old: Sequence[Old]) -> Moment:
     if not old:
         return moment
-    vectors, texts = np.concatenate([one for one, _ in old]), np.concatenate([some for _, some in old])
-    return Moment(moment.alive, moment.learned.removed(vectors), moment.texts.removed(texts))
+    vectors, own = joined(old)
+    return replace(
+        moment,
+        learned=moment.learned.removed(vectors),
+        texts=moment.texts.removed(own.texts),
+        asked=moment.asked.removed(own.asked),
+    )
+
+
+def joined(old: Sequence[Old]) -> Old:
+    """Those of several documents, which must not be none."""
+    vectors, texts = np.concatenate([one for one, _ in old]), np.concatenate([own.texts for _, own in old])
+    return vectors, TextVectors(texts, np.concatenate([own.asked for _, own in old]))
 
 
 def _find(rising: NDArray[np.int64], wanted: NDArray[np.int64]) -> Slots:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.local import Live
 from incdsi.engine.local.view import Lexical
-from incdsi.engine.milvus.connection import Hits
+from incdsi.engine.milvus.connection import Hits, Keys
 from incdsi.engine.milvus.constraints import BothCeilings, Ceilings, Rivals
-from incdsi.engine.milvus.scored import Joined, Products
+from incdsi.engine.milvus.scored import Joined, JoinedTexts, NearestTexts, Products
 from incdsi.engine.milvus.server import Server, old_vectors
-from incdsi.engine.milvus.shelf import HERE, Moment, Shelf, Sums
-from incdsi.engine.protocol import Doubles, Floats, Rows, Spreading
+from incdsi.engine.milvus.shelf import HERE, Moment, Old, Shelf
+from incdsi.engine.protocol import Doubles, Floats, Near, Rows, Spreading
 from incdsi.engine.settings import Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
@@ -22,6 +21,7 @@ from incdsi.preserve import PreserveRows
 from incdsi.records import Record
 from incdsi.rows.groups import Groups
 from incdsi.rows.scores import Mask, Slots
+from incdsi.rows.texts import Measure
 
 RIVALS = 8  # of a query's best that are looked at first
 AT_ONCE = 256  # vectors in one search
@@ -49,18 +49,29 @@ class MilvusView:
 
     def learned(self, query: Floats, where: Filter | None = None) -> Spreading:
         self._scored = True
-        there = self._products(Vectors(self, self._server, self._shelf), query, self._moment.learned, where)
-        return self._joined(there, lambda bench: bench.learned(query, where))
+        sums, source = self._moment.learned, Vectors(self, self._server, self._shelf)
+        spread, allowed = sums.moments.spread(query), self._allowed(where) & self.stored
+        there = Products(source, query, spread, allowed, whole=where is None, longest=sums.longest)
+        bench = self._shelf.bench
+        return there if bench is None else Joined(there, bench.learned(query, where), self._shelf.is_here)
 
-    def nearest(self, query: Floats, where: Filter | None = None) -> Spreading:
+    def nearest(self, query: Floats, where: Filter | None = None) -> Near:
         self._scored = True
-        there = self._products(Texts(self, self._server, self._shelf), query, self._moment.texts, where)
-        return self._joined(there, lambda bench: bench.nearest(query, where))
+        now = self._moment
+        measure = Measure.of(query, now.texts.moments, now.asked.moments)
+        source, allowed = Texts(self, self._server, self._shelf, measure), self._allowed(where) & self.stored
+        there = NearestTexts(source, measure, allowed, whole=where is None, longest=now.longest_query)
+        bench = self._shelf.bench
+        return (
+            there
+            if bench is None
+            else JoinedTexts(there, next(bench.view().nearest_by([measure])), self._shelf.is_here)
+        )
 
     def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
         return (self.learned(query, where) for query in queries)
 
-    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Spreading]:
+    def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Near]:
         return (self.nearest(query, where) for query in queries)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
@@ -146,15 +157,6 @@ class MilvusView:
             raise UnknownDocument(f"no document in row {row}; it may have been deleted")
         return int(found[0])
 
-    def _products(self, source: Vectors | Texts, query: Floats, sums: Sums, where: Filter | None) -> Products:
-        allowed, spread = self._allowed(where) & self.stored, sums.moments.spread(query)
-        return Products(source, query, spread, allowed, whole=where is None, longest=sums.longest)
-
-    def _joined(self, there: Products, here: Callable[[Live], Spreading]) -> Spreading:
-        if self._shelf.bench is None:
-            return there
-        return Joined(there, here(self._shelf.bench), self._shelf.is_here)
-
     def _allowed(self, where: Filter | None) -> Mask:
         if where is None:
             return self.alive
@@ -176,7 +178,7 @@ class MilvusBench(MilvusView):
         self._shelf.remove_here(rows, self._old(rows))
         self._moment = self._shelf.moment
 
-    def _old(self, rows: Sequence[int]) -> Mapping[int, tuple[Floats, Floats]]:
+    def _old(self, rows: Sequence[int]) -> Mapping[int, Old]:
         stored = [row for row in rows if row in self._shelf and not self._shelf.is_here(row)]
         return old_vectors(self._server, self._shelf, stored)
 
@@ -206,21 +208,28 @@ class Vectors:
     def count(self, slots: Slots) -> int:
         return len(slots)
 
-    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
+    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
         keys = self._keys[slots]
         found = self._server.vectors(keys)
         _require(self._view, slots, [key in found for key in keys.tolist()])
-        return np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
+        return keys, np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
+
+    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
+        return scores
+
+    def most(self, score: float) -> float:
+        return score
 
 
 class Texts:
     """The embeddings of documents' texts and of the queries they are placed by."""
 
-    def __init__(self, view: MilvusView, server: Server, shelf: Shelf) -> None:
+    def __init__(self, view: MilvusView, server: Server, shelf: Shelf, measure: Measure) -> None:
         self._view = view
         self._server = server
+        self._measure = measure
         self._keys, self._firsts, self._counts = shelf.all("key"), shelf.all("first"), shelf.all("count")
-        self.owners = shelf.slots_of_queries
+        self.owners, self._asked = shelf.slots_of_queries, shelf.asked
 
     @property
     def rows(self) -> Rows:
@@ -239,13 +248,19 @@ class Texts:
     def count(self, slots: Slots) -> int:
         return int(self._counts[slots].sum())
 
-    def vectors(self, slots: Slots) -> tuple[Floats, NDArray[np.int64]]:
+    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
         ranges = [range(first, first + count) for first, count in self._spans(slots)]
         found = self._server.texts(np.array([key for some in ranges for key in some], dtype=np.int64))
-        texts = [[found[key] for key in some if key in found] for some in ranges]
-        _require(self._view, slots, [bool(some) for some in texts])
-        sizes = np.array([len(some) for some in texts], dtype=np.int64)
-        return np.stack([text for some in texts for text in some]), sizes
+        there = [[key for key in some if key in found] for some in ranges]
+        _require(self._view, slots, [bool(some) for some in there])
+        keys = np.array([key for some in there for key in some], dtype=np.int64)
+        return keys, np.stack([found[key] for key in keys.tolist()]), np.array([len(some) for some in there])
+
+    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
+        return np.where(self._asked(keys), self._measure.in_unit(scores), scores) if len(keys) else scores
+
+    def most(self, score: float) -> float:
+        return float(max(score, self._measure.in_unit(np.array([score]))[0]))
 
     def _spans(self, slots: Slots) -> list[tuple[int, int]]:
         return list(zip(self._firsts[slots].tolist(), self._counts[slots].tolist(), strict=True))

@@ -13,11 +13,9 @@ const field = (name) => byId(`editor-${name}`);
 let original = null; // the document being edited; null while adding
 let sent = { content: "", key: "" }; // what was last sent to be added, until it was answered
 
-/** @param {{queries?: string}} [given] questions that it should answer */
-export function openAdd({ queries } = {}) {
+export function openAdd() {
   if (original !== null) fill({ id: "", title: "", text: "" });
   original = null;
-  if (queries) field("queries").value = queries;
   show("Add a document", "Add document");
 }
 
@@ -43,7 +41,6 @@ function show(heading, save) {
   field("save").textContent = save;
   field("id").readOnly = original !== null;
   field("id-hint").hidden = original !== null;
-  byId("editor-files").hidden = original !== null;
   complain("");
   dialog.showModal();
   field(original === null ? "title" : "text").focus();
@@ -144,7 +141,7 @@ async function editBack(before, queries) {
 }
 
 export function connectEditor() {
-  byId("open-add").addEventListener("click", () => openAdd());
+  byId("open-add").addEventListener("click", openAdd);
   field("cancel").addEventListener("click", () => dialog.close());
   dialog.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,53 +1,29 @@
 // Where the parts of the page meet.
-import { click, hooks, info } from "./api.js";
+import { hooks, info } from "./api.js";
 import * as changes from "./changes.js";
 import { connect, lost } from "./connection.js";
 import { connectEditor, openEdit } from "./editor.js";
-import { byId, make } from "./dom.js";
 import { on } from "./events.js";
 import { connectFigures, refreshFigures } from "./figures.js";
-import { connectFiles } from "./files.js";
-import { connectGaps, setLogs } from "./gaps.js";
 import { connectKey, askForKey } from "./key.js";
 import { connectKeyboard } from "./keyboard.js";
 import { connectMap, loadMap } from "./map.js";
 import { connectReader, openReader } from "./reader.js";
 import { connectResults } from "./results.js";
-import { connectSearch, currentQuery, keepQuestions, run, settled } from "./search.js";
+import { connectSearch, run } from "./search.js";
 import { toast } from "./toast.js";
 
 const root = document.documentElement;
-let logs = { queries: false, clicks: false };
-const acts = { open: ({ id }, passage) => openReader(id, passage), teach: changes.teach, edit: openEdit, remove: changes.remove };
+const acts = { open: ({ id }) => openReader(id), teach: changes.teach, edit: openEdit, remove: changes.remove };
 
 /** A reader's key shows a reader's page. */
-function act(kind, document, passage) {
-  if (kind === "open" || root.dataset.access === "write") acts[kind](document, passage);
-}
-
-/** What was pressed in the results: the question was meant, and the server may keep the click. */
-function pressed(kind, { document }, passage) {
-  settled();
-  if (kind === "open" && logs.clicks) click(currentQuery(), document.id).catch(() => {});
-  act(kind, document, passage);
-}
-
-/** One of several indexes says which, and leads back to the others. */
-function showName(name) {
-  if (name === null) return;
-  byId("name").textContent = name;
-  byId("tagline").replaceChildren(make("a", { href: "../" }, "all indexes"));
-  document.title = `${name} · incdsi`;
+function act(kind, document) {
+  if (kind === "open" || root.dataset.access === "write") acts[kind](document);
 }
 
 async function load() {
   try {
-    const known = await info();
-    root.dataset.access = known.access;
-    logs = known.logs;
-    setLogs(logs);
-    keepQuestions(logs.queries);
-    showName(known.name);
+    root.dataset.access = (await info()).access;
     await Promise.all([run(), loadMap(), refreshFigures()]);
     root.dataset.ready = "true";
   } catch (error) {
@@ -60,11 +36,9 @@ hooks.key = askForKey;
 connect();
 connectKey();
 connectSearch();
-connectKeyboard(connectResults(pressed));
+connectKeyboard(connectResults((kind, hit) => act(kind, hit.document)));
 connectReader(act);
 connectEditor();
-connectFiles();
-connectGaps();
 connectMap();
 on("back", load);
 load().then(connectFigures);
