@@ -18,6 +18,7 @@ import httpx2
 from incdsi.index import Index
 from incdsi.server.run import Server, address, bind
 from incdsi.server.settings import ServerSettings
+from incdsi.server.shelf import Shelf
 from tests.index.index_samples import TOY
 
 KEY, READ_KEY = "a-key-of-enough-letters", "another-one-for-reading"
@@ -27,10 +28,23 @@ ROOT = Path(__file__).parents[2]
 @contextlib.contextmanager
 def running(index: Index, folder: Path, **given: Any) -> Iterator[str]:
     """The address of a server of this index, stopped as SIGTERM would when the block ends."""
-    settings = ServerSettings(index=folder, port=0, **given)
+    with serving(index, ServerSettings(index=folder, port=0, **given)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def several(folder: Path, **given: Any) -> Iterator[str]:
+    """The address of a server of every index in that folder, all under the toy encoder."""
+    settings = ServerSettings(indexes=folder, port=0, **given)
+    with Shelf(settings, lambda path: Index.open(path, TOY)) as shelf, serving(shelf, settings) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def serving(served: Index | Shelf, settings: ServerSettings) -> Iterator[str]:
     ready = threading.Event()
     with contextlib.closing(bind(settings)) as bound:
-        server = Server(index, settings, ready.set)
+        server = Server(served, settings, ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:

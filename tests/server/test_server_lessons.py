@@ -94,6 +94,10 @@ def test_gaps_come_from_the_queries_that_were_kept(shop: Index, tmp_path: Path) 
         index.teach("xylophone", "d2")
         assert kept_gaps(index).gaps == ()
         assert httpx2.get(f"{url}/v1/gaps?least=2").status_code == 422
+        count = len(lines(log))
+        httpx2.post(f"{url}/v1/search", json={"query": "xyl", "log": False}).raise_for_status()  # half typed
+        httpx2.get(f"{url}/v1/search", params={"q": "xyl", "log": "false"}).raise_for_status()
+        assert len(lines(log)) == count
     assert set(line) == {"at", "query", "id", "confidence"}
     shop.close()
 

@@ -54,6 +54,7 @@ OPERATIONS = (
     "GET /v1/documents",
     "POST /v1/documents",
     "POST /v1/documents/upsert",
+    "POST /v1/files",
     "PUT /v1/documents/{id}",
     "PATCH /v1/documents/{id}",
     "DELETE /v1/documents/{id}",

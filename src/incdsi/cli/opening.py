@@ -84,7 +84,11 @@ def _require_answer(url: str) -> None:
     with RemoteIndex(url, patience=0) as index:
         try:
             _ = index.version
-        except NotFound:
+        except NotFound as error:
+            if "several indexes" in str(error):
+                raise InvalidInput(
+                    f"the server at {url} has several indexes; name one: {url.rstrip('/')}/NAME"
+                ) from None
             raise InvalidInput(f"no incdsi server at {url}; an address looks like http://127.0.0.1:7799") from None
 
 
@@ -109,14 +113,11 @@ def _opened_or_created(
 
 def stored_settings(path: Path) -> Settings:
     """What the index remembers about itself, without opening its model or reading its documents."""
-    from incdsi.engine.settings import KEY, Settings
+    from incdsi.engine.local.models import settings_in
     from incdsi.index.making import milvus
-    from incdsi.store import Store
 
-    if address := milvus_address(path):
-        return milvus().settings_at(address)
-    with Store.open(path, writer=False) as store:
-        return Settings.from_json(store.setting(KEY))
+    address = milvus_address(path)
+    return milvus().settings_at(address) if address else settings_in(path)
 
 
 def kept_encoder(path: Path) -> Path | None:

@@ -36,6 +36,15 @@ def serve(
             callback=folder_of,
         ),
     ] = None,
+    indexes: Annotated[
+        Path | None,
+        typer.Option(
+            "--indexes",
+            metavar="DIR",
+            help="Folder of several indexes, each served under its name.",
+            show_default=False,
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="TOML with settings.", show_default=False)
     ] = None,
@@ -44,11 +53,18 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="Serve a small index of Python's own documentation.")] = False,
     log_queries: Annotated[
         Path | None,
-        typer.Option("--log-queries", metavar="FILE", help="Keep what people search for.", show_default=False),
+        typer.Option(
+            "--log-queries",
+            metavar="FILE",
+            help="Keep what people search for; with --indexes a folder.",
+            show_default=False,
+        ),
     ] = None,
     log_clicks: Annotated[
         Path | None,
-        typer.Option("--log-clicks", metavar="FILE", help="Keep what people click.", show_default=False),
+        typer.Option(
+            "--log-clicks", metavar="FILE", help="Keep what people click; with --indexes a folder.", show_default=False
+        ),
     ] = None,
     encoder: EncoderName = None,
     language: Language = None,
@@ -65,32 +81,41 @@ def serve(
       incdsi serve --index shop
       incdsi serve --index milvus://127.0.0.1:19530/shop
       incdsi serve --demo
+      incdsi serve --indexes indexes
       incdsi serve --index shop --log-queries queries.jsonl --log-clicks clicks.jsonl
       INCDSI_KEY=... incdsi serve --index shop --host 0.0.0.0 --port 80
     """
-    settings_of, serve_index = _server()
-    given: dict[str, Any] = {"index": index, "host": host, "port": port}
+    if indexes is not None and (index is not None or demo or encoder is not None or language is not None):
+        raise typer.BadParameter("--indexes serves what is there; leave out --index, --demo, --encoder and --language")
+    settings_of, serve_them, shelf = _server()
+    given: dict[str, Any] = {"index": index, "indexes": indexes, "host": host, "port": port}
     given |= {"log_queries": log_queries, "log_clicks": log_clicks}
     flags = {name: value for name, value in given.items() if value is not None}
     with ExitStack() as stack:
         if demo:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="incdsi-demo-"))
             flags["index"] = Path(folder) / "index"
-        settings = settings_of(config, flags)
-        folder_of(context, settings.index)  # which may come from the environment
-        opened = stack.enter_context(_opened(settings.index, encoder, language))
+        settings: ServerSettings = settings_of(config, flags)
+        if index is not None or demo:
+            settings = settings.of_one()
+        folder_of(context, settings.folder)  # which may come from the environment
+        if settings.indexes is not None:
+            served = stack.enter_context(shelf(settings))
+        else:
+            served = stack.enter_context(_opened(settings.index, encoder, language))
         if demo:
-            _fill(opened, quiet)
-        serve_index(opened, settings, lambda address: _say(address, settings, as_json, quiet))
+            _fill(served, quiet)
+        serve_them(served, settings, lambda address: _say(address, settings, as_json, quiet))
 
 
-def _server() -> tuple[Any, Any]:
+def _server() -> tuple[Any, Any, Any]:
     try:
         from incdsi.server.run import serve
         from incdsi.server.settings import ServerSettings
+        from incdsi.server.shelf import Shelf
     except ImportError as error:
         raise MissingExtra(f"the server needs {error.name}; run: pip install 'incdsi[server]'") from error
-    return ServerSettings.load, serve
+    return ServerSettings.load, serve, Shelf
 
 
 def _opened(path: Path, encoder: str | None, language: str | None) -> Index:
@@ -115,6 +140,6 @@ def _fill(index: Index, quiet: bool) -> None:
 
 def _say(address: str, settings: ServerSettings, as_json: bool, quiet: bool) -> None:
     if as_json:
-        output.emit({"address": address, "index": str(settings.index), "keys": settings.key is not None})
+        output.emit({"address": address, "index": str(settings.folder), "keys": settings.key is not None})
     else:
-        output.note(f"Serving {settings.index} on {address} (Ctrl-C stops)", quiet=quiet)
+        output.note(f"Serving {settings.folder} on {address} (Ctrl-C stops)", quiet=quiet)

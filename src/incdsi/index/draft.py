@@ -24,6 +24,7 @@ LEAST_TO_HOLD_OUT = 3  # natural queries of a document, of which one may be held
 ONE_IN = 3  # documents that hold one out
 MANY = 20  # natural queries of a document, of which one is held out, whichever document it is
 PORTION = 128  # documents encoded at a time
+STEP = 32  # of a batch, embedded before progress is told
 Floats = NDArray[np.float32]
 
 
@@ -100,9 +101,17 @@ class Drafter:
     one_pass: bool = False
 
     def drafts(
-        self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]], first_row: int, watch: Stopwatch
+        self,
+        documents: Sequence[Document],
+        natural: Mapping[str, Sequence[str]],
+        first_row: int,
+        watch: Stopwatch,
+        progress: Progress | None = None,
     ) -> list[Draft]:
-        """New documents, each with its natural and generated queries, for the rows from the first on."""
+        """New documents, each with its natural and generated queries, for the rows from the first on.
+
+        `progress` tells how many are embedded.
+        """
         with watch.step("generate"):
             generated = generate_all(documents, self.generator())
             asked: list[list[_Text]] = []
@@ -111,8 +120,13 @@ class Drafter:
                 own = distinct(natural.get(document.id, ()))
                 asked.append(self._asked(document, own, generated[document.id], before=before))
                 before |= {fold(one.text) for one in asked[-1]}
+        encoded: list[Draft] = []
         with watch.step("encode"):
-            encoded = self._encoded(documents, asked)
+            for start in range(0, len(documents), STEP):
+                some = slice(start, start + STEP)
+                encoded += self._encoded(documents[some], asked[some])
+                if progress is not None:
+                    progress(len(encoded), len(documents))
         return [replace(draft, row=row) for row, draft in enumerate(encoded, start=first_row)]
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:

@@ -64,7 +64,7 @@ class Writer:
 
         parts = portions(documents, self._session.settings, is_taught, BATCH)
         for portion in [documents] if whole and documents else (some for part in parts for some in _by_size(part)):
-            additions += self._add(portion, queries)
+            additions += self._add(portion, queries, progress if whole else None)
             if progress is not None:
                 progress(len(additions), len(documents))
         return additions
@@ -163,9 +163,11 @@ class Writer:
 
     # Inside
 
-    def _add(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+    def _add(
+        self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]], progress: Progress | None
+    ) -> list[Addition]:
         watch, now = Stopwatch(), self._session.current()
-        drafts = self._drafter().drafts(documents, queries, self._engine.next_row, watch)
+        drafts = self._drafter().drafts(documents, queries, self._engine.next_row, watch, progress)
         placed = place_many(now.view, drafts, now.settings, watch=watch)
         with self._engine.write(watch) as batch:
             for one in placed:

@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 FEW = 64
 WHOLE = 48.0
 LARGEST = 1e30  # beyond any score: infinity times nothing is no number
-LENT = 1000  # scores that few others are taken to be among (decision 0024)
+LENT = 1000  # scores that few others are taken to be among (decision 0025)
 
 
 @dataclass(frozen=True, slots=True)

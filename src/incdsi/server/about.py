@@ -22,6 +22,7 @@ router = APIRouter(tags=["about"])
 LIMITS = (
     "body_bytes",
     "stream_bytes",
+    "file_bytes",
     "batch",
     "query_characters",
     "searches",
@@ -46,7 +47,10 @@ async def info(request: Request) -> Response:
     found = await service.slowly(service.info)
     own = {field.name: getattr(found, field.name) for field in fields(found)}
     limits = {name: getattr(service.settings, name) for name in LIMITS}
-    out = schemas.InfoOut(**own, incdsi=__version__, access=request.state.access, limits=limits)
+    logs = {"queries": service.queries.kept, "clicks": service.clicks.kept}
+    out = schemas.InfoOut(
+        **own, name=service.name, logs=logs, incdsi=__version__, access=request.state.access, limits=limits
+    )
     return response(Reply(status=200, content=to_json(out), version=out.version))
 
 

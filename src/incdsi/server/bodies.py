@@ -7,6 +7,7 @@ import contextlib
 import re
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -83,6 +84,19 @@ async def lines(request: Request, settings: ServerSettings, stopping: asyncio.Ev
             raise _too_large(settings.body_bytes)
     if rest:
         yield rest
+
+
+async def save(request: Request, settings: ServerSettings, path: Path) -> None:
+    """Keep the body in a new file, whatever it is."""
+    _check_length(request, settings.file_bytes)
+    size = 0
+    with path.open("wb") as file:
+        async for piece in _pieces(request, lambda: settings.body_seconds):
+            size += len(piece)
+            if size > settings.file_bytes:
+                await discard(request)
+                raise _too_large(settings.file_bytes)
+            file.write(piece)
 
 
 def version_asked(request: Request) -> int | None:

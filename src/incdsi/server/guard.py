@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,7 +17,7 @@ from incdsi.errors import NotAllowed, Overloaded
 from incdsi.server.logs import frames
 from incdsi.server.metrics import Metrics
 from incdsi.server.problems import Refused, as_problem, no_key, too_many
-from incdsi.server.settings import ServerSettings
+from incdsi.server.settings import Access, ServerSettings
 
 log = structlog.get_logger("incdsi.server")
 POLICY = (
@@ -80,16 +79,17 @@ class Guard:
     """ASGI middleware: what it refuses never reaches a route."""
 
     def __init__(
-        self, app: ASGIApp, settings: ServerSettings, metrics: Metrics, connections: Callable[[], int] = lambda: 0
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        metrics: Metrics,
+        connections: Callable[[], int] = lambda: 0,
+        also_open: Collection[str] = (),
     ) -> None:
         self._app, self._settings, self._metrics, self._connections = app, settings, metrics, connections
         self._rate = Rate(settings.rate, settings.burst)
         self._hosts = {*LOCAL_NAMES, settings.host, *settings.allowed_hosts}
-        self._keys = [
-            (key.get_secret_value().encode(), access)
-            for key, access in ((settings.key, "write"), (settings.read_key, "read"))
-            if key is not None
-        ]
+        self._open = {*OPEN, *also_open}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -107,14 +107,14 @@ class Guard:
                 log.error("fault", request_id=request_id, kind=type(error).__name__, where=frames(error))
             if dressed.begun:
                 raise ConnectionAbortedError("the answer has begun and cannot be finished") from None
-            await as_problem(error, request_id, self._settings.index)(scope, receive, dressed)
+            await as_problem(error, request_id, self._settings.folder)(scope, receive, dressed)
         except asyncio.CancelledError:  # stop_seconds are over
             if dressed.begun:
                 raise
             late = Overloaded(
                 "the server stopped before it could answer; check whether the change was made before you retry"
             )
-            await as_problem(late, request_id, self._settings.index)(scope, receive, dressed)
+            await as_problem(late, request_id, self._settings.folder)(scope, receive, dressed)
         finally:
             self._note(scope, request_id, dressed.status, time.perf_counter() - begin)
 
@@ -125,6 +125,7 @@ class Guard:
         client = scope["client"][0] if scope.get("client") else None
         log.info(
             "request",
+            **({"index": scope["root_path"].strip("/")} if scope.get("root_path") else {}),
             request_id=request_id,
             method=scope["method"],
             route=route,
@@ -133,7 +134,7 @@ class Guard:
             client=client,
         )
 
-    def _admitted(self, scope: Scope, headers: Headers) -> str:
+    def _admitted(self, scope: Scope, headers: Headers) -> Access:
         """The caller's access, read or write; raises Refused if none."""
         if self._connections() > self._settings.connections:
             raise Refused(
@@ -146,22 +147,26 @@ class Guard:
         client = scope["client"][0] if scope.get("client") else "local"
         if wait := self._rate.wait(client):
             raise too_many(f"the limit is {self._settings.rate:g} requests a second; slow down", wait)
-        path = scope["path"]
-        if path in OPEN or path.startswith(OPEN_FOLDER) or not self._keys or scope["method"] == "OPTIONS":
-            return "write" if not self._keys else "read"
-        access = self._access(_key(headers))
+        path, locked = local_path(scope), self._settings.key is not None
+        if path in self._open or path.startswith(OPEN_FOLDER) or not locked or scope["method"] == "OPTIONS":
+            return "read" if locked else "write"
+        access = self._access(key_of(headers))
         if access == "read" and scope["method"] not in ("GET", "HEAD") and path not in READING:
             raise Refused(NotAllowed("this key is read-only"), 403)
         return access
 
-    def _access(self, given: str | None) -> str:
+    def _access(self, given: str | None) -> Access:
         if given is None:
             raise no_key("a key is required; send it as Authorization: Bearer or X-API-Key")
-        # Compare every key in constant time: the duration must not give anything away.
-        found = [access for key, access in self._keys if hmac.compare_digest(key, given.encode("utf-8", "replace"))]
-        if not found:
+        found = self._settings.access(given)
+        if found is None:
             raise no_key("the key is wrong")
-        return found[0]
+        return found
+
+
+def local_path(scope: Scope) -> str:
+    """The path without the name of the index it begins with, if there are several."""
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def _request_id(headers: Headers) -> str:
@@ -169,7 +174,8 @@ def _request_id(headers: Headers) -> str:
     return given if PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def _key(headers: Headers) -> str | None:
+def key_of(headers: Headers) -> str | None:
+    """The key a request carries."""
     kind, _, rest = headers.get("authorization", "").partition(" ")
     return rest.strip() if kind.lower() == "bearer" else headers.get("x-api-key")
 

@@ -34,7 +34,7 @@ async def click(request: Request) -> Response:
     service = service_of(request)
     given = await bodies.read(request, schemas.ClickIn, service.settings)
     service.check_queries([given.query])
-    if service.settings.log_clicks is None:
+    if not service.clicks.kept:
         raise NotFound(f"this server keeps no such log; start it with {CLICKS} FILE")
 
     def keep() -> int:

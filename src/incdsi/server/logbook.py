@@ -29,6 +29,11 @@ class Logbook:
         self._path, self._most = path, most_bytes
         self._lock = threading.Lock()
 
+    @property
+    def kept(self) -> bool:
+        """Whether anything is."""
+        return self._path is not None
+
     def note(self, **fields: object) -> None:
         """Add a line, with the time."""
         if self._path is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from incdsi.documents import Addition
 
@@ -14,9 +16,9 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 class Metrics:
-    """One server's metrics, in their own registry."""
+    """One index's metrics, in their own registry."""
 
-    def __init__(self, documents: Callable[[], int], version: Callable[[], int]) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._add = self._histogram("incdsi_add_seconds", "From a document's arrival to its answer.")
         self._add_part = self._histogram("incdsi_add_part_seconds", "Each step of adding a document.", "part")
@@ -34,11 +36,11 @@ class Metrics:
             buckets=(1, 2, 4, 8, 16, 32, 64, 128, 1024),
             registry=self.registry,
         )
+
+    def watch(self, documents: Callable[[], int], version: Callable[[], int], waiting: Callable[[], int]) -> None:
+        """Also report the size and version of the index, and the length of its write queue."""
         self._gauge("incdsi_documents", "Documents in the index.", documents)
         self._gauge("incdsi_version", "Version of the index.", version)
-
-    def watch_queue(self, waiting: Callable[[], int]) -> None:
-        """Also report the length of the write queue."""
         self._gauge("incdsi_queue_waiting", "Writes waiting their turn.", waiting)
 
     def added(self, additions: Sequence[Addition], seconds: float) -> None:
@@ -72,3 +74,25 @@ class Metrics:
 
     def _gauge(self, name: str, help: str, value: Callable[[], int]) -> None:
         Gauge(name, help, registry=self.registry).set_function(value)
+
+
+class Labelled(Collector):
+    """The metrics of several registries, each sample labelled with its registry's name."""
+
+    def __init__(self, registries: Mapping[str, CollectorRegistry]) -> None:
+        self._registries = registries
+
+    def collect(self) -> Iterable[Metric]:
+        found: dict[str, Metric] = {}
+        for name, registry in self._registries.items():
+            for one in registry.collect():
+                same = found.setdefault(one.name, Metric(one.name, one.documentation, one.type))
+                same.samples += [sample._replace(labels={"index": name, **sample.labels}) for sample in one.samples]
+        return found.values()
+
+
+def together(registries: Mapping[str, CollectorRegistry]) -> bytes:
+    """All metrics of several indexes in Prometheus' text format."""
+    every = CollectorRegistry()
+    every.register(Labelled(registries))
+    return generate_latest(every)

@@ -53,6 +53,15 @@ CREATE_ONLY = {
     "example": "*",
 }
 
+NAME = {
+    "name": "index",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string"},
+    "description": "The name of the index.",
+    "example": "shop",
+}
+
 
 def body(*models: type[BaseModel], example: Any, stream: bool = False) -> dict[str, Any]:
     """`openapi_extra` for a route that reads one of these models."""
@@ -78,6 +87,20 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     content = {MEDIA_TYPE: {"schema": {"$ref": REF.format(model="Problem")}}}
     every = (400, 401, 403, 429, 503, *statuses)
     return {status: {"description": f"A problem ({status}).", "content": content} for status in sorted(set(every))}
+
+
+def describe_several(app: FastAPI, one: FastAPI) -> dict[str, Any]:
+    """The whole document of a server of several indexes: its own paths, and those of each index under its name."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    document, each = describe(app), describe(one)
+    for path, methods in each["paths"].items():
+        for operation in methods.values():
+            operation["operationId"] = f"index_{operation['operationId']}"
+            operation["parameters"] = [NAME, *operation.get("parameters", [])]
+        document["paths"][f"/{{index}}{path}"] = methods
+    document["components"]["schemas"].update(each["components"]["schemas"])
+    return document
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def files() -> dict[str, File]:
 
 @router.get("/")
 async def home(request: Request) -> Response:
-    return _given(request, "index.html")
+    return _given(request, getattr(request.app.state, "front_page", "index.html"))
 
 
 @router.get("/docs")

@@ -16,6 +16,7 @@ from incdsi.errors import IncDSIError, InvalidInput, NotAllowed, NotFound, Overl
 from incdsi.server.schemas import Problem
 
 MEDIA_TYPE = "application/problem+json"
+SEE = "see docs/HTTP.md"
 # The first match counts: subclasses come before their bases.
 STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
     (errors.UnknownDocument, 404),
@@ -31,6 +32,7 @@ STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
     (errors.EncoderUnavailable, 503),
     (errors.DiskFull, 507),
     (errors.ReadOnlyIndex, 403),
+    (errors.MissingExtra, 415),
     (errors.InvalidInput, 422),
 )
 
@@ -66,10 +68,10 @@ def too_many(sentence: str, retry_after: float) -> Refused:
     return Refused(Overloaded(sentence, retry_after), 429)
 
 
-def no_such_path(status: int, headers: Mapping[str, str] | None) -> Refused:
+def no_such_path(status: int, headers: Mapping[str, str] | None, advice: str = SEE) -> Refused:
     """404 or 405: no such path, or not with this method."""
     wanted = "endpoint" if status == 404 else "method here"
-    return Refused(NotFound(f"no such {wanted}; see docs/HTTP.md"), status, headers)
+    return Refused(NotFound(f"no such {wanted}; {advice}"), status, headers)
 
 
 def status_of(error: IncDSIError) -> int:

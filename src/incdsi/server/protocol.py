@@ -99,7 +99,7 @@ class Limited(HttpToolsProtocol):
         self._overdue.set(self.limits.header_seconds, self.transport.close)
 
     def _answer(self, refused: Refused) -> bytes:
-        response = as_problem(refused, request_id := secrets.token_hex(8), self.limits.index)
+        response = as_problem(refused, request_id := secrets.token_hex(8), self.limits.folder)
         headers = MutableHeaders(raw=response.raw_headers)
         headers["X-Request-ID"], headers["Connection"] = request_id, "close"
         lines = b"".join(b"%s: %s\r\n" % header for header in headers.raw)

@@ -6,6 +6,7 @@ import contextlib
 import resource
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import structlog
 import uvicorn
@@ -17,30 +18,46 @@ from incdsi.server import logs
 from incdsi.server.app import create_app
 from incdsi.server.protocol import protocol
 from incdsi.server.settings import ServerSettings
+from incdsi.server.several import create_several
+from incdsi.server.shelf import Shelf
 
 KEEP_ALIVE = 30  # seconds an idle connection is kept
 BACKLOG = 2048
 
 
-def serve(index: Index, settings: ServerSettings, listening: Callable[[str], None] = lambda address: None) -> None:
+def serve(served: Index | Shelf, settings: ServerSettings, listening: Callable[[str], None] = lambda _: None) -> None:
     """Serve until SIGTERM or Ctrl-C, then finish what was accepted; calls `listening` with the address."""
     logs.configure()
     _allow_many_files()
     log = structlog.get_logger("incdsi.server")
     with contextlib.closing(bind(settings)) as bound:
-        server = Server(index, settings, lambda: listening(address(bound)))
-        log.info("start", documents=len(index), version=index.version)
+        server = Server(served, settings, lambda: listening(address(bound)))
+        log.info("start", **_described(served))
         server.run(sockets=[bound])
-    log.info("stop", documents=len(index), version=index.version)
+    log.info("stop", **_described(served))
+
+
+def _described(served: Index | Shelf) -> dict[str, Any]:
+    if isinstance(served, Shelf):
+        return {"indexes": [*served.open], "unavailable": [*served.broken]}
+    return {"documents": len(served), "version": served.version}
 
 
 class Server(uvicorn.Server):
-    """Serves one index on bound sockets; calls `listening` once it listens."""
+    """Serves an index, or several, on bound sockets; calls `listening` once it listens."""
 
-    def __init__(self, index: Index, settings: ServerSettings, listening: Callable[[], None]) -> None:
-        self._app = create_app(index, settings, lambda: len(self.server_state.connections))
+    def __init__(self, served: Index | Shelf, settings: ServerSettings, listening: Callable[[], None]) -> None:
+        self._app = self._made(served, settings)
         super().__init__(_config(self._app, settings))
         self._listening = listening
+
+    def _made(self, served: Index | Shelf, settings: ServerSettings) -> FastAPI:
+        def connections() -> int:
+            return len(self.server_state.connections)
+
+        if isinstance(served, Shelf):
+            return create_several(served, settings, connections)
+        return create_app(served, settings, connections)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -57,7 +74,7 @@ class Server(uvicorn.Server):
             self._listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.state.service.stop()
+        self._app.state.stop()
         await super().shutdown(sockets)
 
 

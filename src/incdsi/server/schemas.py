@@ -27,6 +27,7 @@ Texts = Annotated[
 ]
 MOST_PASSAGES = 100
 Passages = Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="How many passages of each long document.")]
+Log = Annotated[bool, Field(description="Whether the server's log of queries, if there is one, may keep it.")]
 DEEPEST_RANK = 100  # hits searched for a taught document
 MOST_HITS = 1000
 MOST_NEIGHBOURS = 50
@@ -116,6 +117,7 @@ class SearchRequest(Asked):
     least: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     passages: Passages = 1
     texts: Texts = "short"
+    log: Log = True
 
 
 class SearchQuery(BaseModel):
@@ -132,6 +134,7 @@ class SearchQuery(BaseModel):
     least: Annotated[float | None, Field(ge=0.0, le=1.0, description="The least confidence of a hit.")] = None
     passages: Passages = 1
     texts: Texts = "short"
+    log: Log = True
 
 
 class TeachRequest(Asked):
@@ -303,8 +306,11 @@ class Taught(AdditionOut):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InfoOut(Info):
-    """Counts and settings of the index, and the caller's access and limits."""
+    """Counts and settings of the index, its name if it is one of several, what is logged, and the caller's access
+    and limits."""
 
+    name: str | None
+    logs: dict[str, bool]
     incdsi: str
     access: Literal["write", "read"]
     limits: dict[str, float]

@@ -28,6 +28,7 @@ from incdsi.server.writes import Done, Kept, Write, WriteQueue
 T = TypeVar("T")
 HIT_BYTES = 256  # of an answer that a hit takes besides its text
 MOST_EXPORTS = 4  # at a time: each may spool a copy of all documents to disk
+MOST_FILES = 2  # read at a time: each is kept on disk until it is read
 WAIT_FOR_ROOM = 0.05  # seconds before a stream tries again
 
 
@@ -57,11 +58,11 @@ class Room:
 
 
 class Service:
-    """The index with its write queue, search threads, metrics and figures."""
+    """The index with its write queue, search threads, metrics and figures; its name, if it is one of several."""
 
-    def __init__(self, index: Index, settings: ServerSettings) -> None:
-        self.index, self.settings = index, settings
-        self.metrics = Metrics(lambda: len(index), lambda: index.version)
+    def __init__(self, index: Index, settings: ServerSettings, name: str | None = None) -> None:
+        self.index, self.settings, self.name = index, settings, name
+        self.metrics = Metrics()
         self.recorder = Recorder()
         self.queries = Logbook(settings.log_queries, settings.log_bytes)
         self.clicks = Logbook(settings.log_clicks, settings.log_bytes)
@@ -71,11 +72,12 @@ class Service:
         self.ready = False
         self.stopping = asyncio.Event()
         self.exports = asyncio.Semaphore(MOST_EXPORTS)
+        self.files = asyncio.Semaphore(MOST_FILES)
 
     def start(self) -> None:
         """Start the threads."""
         self.queue = WriteQueue(self.index, self.settings.queue, self.metrics.grouped)
-        self.metrics.watch_queue(self.queue.__len__)
+        self.metrics.watch(lambda: len(self.index), lambda: self.index.version, self.queue.__len__)
         self._searching = ThreadPoolExecutor(self.settings.threads, thread_name_prefix="incdsi-search")
         self._slow = ThreadPoolExecutor(1, thread_name_prefix="incdsi-slow")
         self._observer = Observer(self.info, self.index, self.recorder, self.queue.quiet)
@@ -130,8 +132,9 @@ class Service:
         for text, hits in zip(texts, found, strict=True):
             self.metrics.searched(seconds, steps)
             self.recorder.searched(seconds)
-            best = hits[0] if hits else None
-            self.queries.note(query=text, id=best and best.document_id, confidence=best and best.confidence)
+            if asked.log:
+                best = hits[0] if hits else None
+                self.queries.note(query=text, id=best and best.document_id, confidence=best and best.confidence)
         return found
 
     # Writing

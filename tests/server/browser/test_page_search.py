@@ -34,7 +34,7 @@ def test_a_hit_says_how_probably_it_is_right_once_the_index_can_tell(visit: Visi
         told = Confidence(math.log(3), (0.0,) * 5)  # three to one, whatever is seen
         site.index._session.save(replace(site.index._session.settings, confidence=told))
     search(page, "a river at night")
-    expect(rows(page).first.locator(".confidence")).to_have_text("right with 75 %")
+    expect(rows(page).first.locator(".confidence")).to_have_text("75 % sure")
 
 
 def test_the_mode_ranks_by_one_part_alone(visit: Visit, site: Site) -> None:
@@ -95,3 +95,25 @@ def test_figures_follow_the_server(visit: Visit, site: Site) -> None:
     expect(page.locator("#figure-search")).to_have_text(re.compile(r"^[\d.,]+ms$"))
     site.index.delete("tent")
     expect(page.locator("#figure-documents")).to_have_text("11")
+
+
+def test_a_long_document_shows_its_passages_and_opens_at_the_one_pressed(visit: Visit, site: Site) -> None:
+    parts = [("Poles", "carbon poles"), ("Pegs", "steel pegs"), ("Canvas", "cotton canvas")]
+    sections = "\n\n".join(f"## {title}\n\n" + f"The {words} need care. " * 40 for title, words in parts)
+    site.index.add(Document(id="manual", title="Manual \U0001f3d5", text=f"# Manual \U0001f3d5\n\n{sections}"))
+    page = visit()
+    search(page, "cotton canvas care")
+    hit = row(page, "manual")
+    best = hit.locator(".passage").first
+    expect(best.locator(".path")).to_have_text("Canvas")
+    assert {text.lower() for text in best.locator("mark").all_inner_texts()} >= {"cotton", "canvas"}
+    expect(hit.locator(".more .passage").first).to_be_hidden()
+    hit.locator("summary").press("Enter")
+    other = hit.locator(".more .path").first
+    other.press("Enter")
+    expect(page.locator("#reader-text .here")).to_be_in_viewport()
+    expect(page.locator("#reader-text .here")).to_contain_text(f"The {dict(parts)[other.inner_text()]} need care.")
+    page.keyboard.press("Escape")
+    expect(other).to_be_focused()
+    hit.locator(".title").click()
+    expect(page.locator("#reader-text .here")).to_contain_text("The cotton canvas need care.")

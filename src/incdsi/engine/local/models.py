@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from incdsi.durable import appearing_folder, copy_tree, fsync, link_or_copy
+from incdsi.engine.settings import KEY, Settings
 from incdsi.errors import EncoderMismatch, ModelNotFound
+from incdsi.store import Store
 from incdsi.text.encoders import Encoder, as_encoder
 from incdsi.text.encoders.manifest import ENDPOINT
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -89,6 +91,12 @@ def others(index_folder: Path, keep: str | None) -> list[Path]:
     """The models in an index's folder that its settings do not name."""
     kept = None if keep is None else index_folder / keep
     return [path for path in (index_folder / MODELS).glob("*") if path != kept]
+
+
+def settings_in(index_folder: Path) -> Settings:
+    """What an index remembers about itself, without opening its encoder."""
+    with Store.open(index_folder, writer=False) as store:
+        return Settings.from_json(store.setting(KEY))
 
 
 def open_kept(folder: Path, *, threads: int = 0) -> Encoder:

@@ -13,9 +13,11 @@ const field = (name) => byId(`editor-${name}`);
 let original = null; // the document being edited; null while adding
 let sent = { content: "", key: "" }; // what was last sent to be added, until it was answered
 
-export function openAdd() {
+/** @param {{queries?: string}} [given] questions that it should answer */
+export function openAdd({ queries } = {}) {
   if (original !== null) fill({ id: "", title: "", text: "" });
   original = null;
+  if (queries) field("queries").value = queries;
   show("Add a document", "Add document");
 }
 
@@ -41,6 +43,7 @@ function show(heading, save) {
   field("save").textContent = save;
   field("id").readOnly = original !== null;
   field("id-hint").hidden = original !== null;
+  byId("editor-files").hidden = original !== null;
   complain("");
   dialog.showModal();
   field(original === null ? "title" : "text").focus();
@@ -141,7 +144,7 @@ async function editBack(before, queries) {
 }
 
 export function connectEditor() {
-  byId("open-add").addEventListener("click", openAdd);
+  byId("open-add").addEventListener("click", () => openAdd());
   field("cancel").addEventListener("click", () => dialog.close());
   dialog.querySelector("form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -4,6 +4,7 @@
 //   focused   {id, title}              a document is being looked at
 //   leaving   {id}                     a document is about to be deleted here
 //   changed   {id, kind}               a document was added, edited, taught or deleted here
+//   loaded                             many documents came or went here
 //   back                               the server answers again
 
 const target = new EventTarget();

@@ -52,5 +52,6 @@ const nothingMeasured = () => make("p", {}, "Quality is measured on questions he
 export function connectFigures() {
   setInterval(() => document.visibilityState === "visible" && refreshFigures(), EVERY);
   on("changed", refreshFigures);
+  on("loaded", refreshFigures);
   refreshFigures();
 }

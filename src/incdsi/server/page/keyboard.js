@@ -1,6 +1,8 @@
 // Shortcuts. Single keys never act while one types, and can be switched off.
 import { byId, typing } from "./dom.js";
 import { openAdd } from "./editor.js";
+import { chooseFiles } from "./files.js";
+import { openGaps } from "./gaps.js";
 import { inBrowser } from "./kept.js";
 import { walk } from "./results.js";
 import { undoLast } from "./toast.js";
@@ -13,6 +15,8 @@ const ANYWHERE = {
     byId("query").select();
   },
   a: () => byId("open-add").checkVisibility() && openAdd(),
+  f: chooseFiles,
+  g: () => byId("open-gaps").checkVisibility() && openGaps(),
   m: () => byId("map").focus(),
   u: undoLast,
   "?": () => byId("shortcuts").showModal(),

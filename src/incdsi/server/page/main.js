@@ -1,29 +1,53 @@
 // Where the parts of the page meet.
-import { hooks, info } from "./api.js";
+import { click, hooks, info } from "./api.js";
 import * as changes from "./changes.js";
 import { connect, lost } from "./connection.js";
 import { connectEditor, openEdit } from "./editor.js";
+import { byId, make } from "./dom.js";
 import { on } from "./events.js";
 import { connectFigures, refreshFigures } from "./figures.js";
+import { connectFiles } from "./files.js";
+import { connectGaps, setLogs } from "./gaps.js";
 import { connectKey, askForKey } from "./key.js";
 import { connectKeyboard } from "./keyboard.js";
 import { connectMap, loadMap } from "./map.js";
 import { connectReader, openReader } from "./reader.js";
 import { connectResults } from "./results.js";
-import { connectSearch, run } from "./search.js";
+import { connectSearch, currentQuery, keepQuestions, run, settled } from "./search.js";
 import { toast } from "./toast.js";
 
 const root = document.documentElement;
-const acts = { open: ({ id }) => openReader(id), teach: changes.teach, edit: openEdit, remove: changes.remove };
+let logs = { queries: false, clicks: false };
+const acts = { open: ({ id }, passage) => openReader(id, passage), teach: changes.teach, edit: openEdit, remove: changes.remove };
 
 /** A reader's key shows a reader's page. */
-function act(kind, document) {
-  if (kind === "open" || root.dataset.access === "write") acts[kind](document);
+function act(kind, document, passage) {
+  if (kind === "open" || root.dataset.access === "write") acts[kind](document, passage);
+}
+
+/** What was pressed in the results: the question was meant, and the server may keep the click. */
+function pressed(kind, { document }, passage) {
+  settled();
+  if (kind === "open" && logs.clicks) click(currentQuery(), document.id).catch(() => {});
+  act(kind, document, passage);
+}
+
+/** One of several indexes says which, and leads back to the others. */
+function showName(name) {
+  if (name === null) return;
+  byId("name").textContent = name;
+  byId("tagline").replaceChildren(make("a", { href: "../" }, "all indexes"));
+  document.title = `${name} · incdsi`;
 }
 
 async function load() {
   try {
-    root.dataset.access = (await info()).access;
+    const known = await info();
+    root.dataset.access = known.access;
+    logs = known.logs;
+    setLogs(logs);
+    keepQuestions(logs.queries);
+    showName(known.name);
     await Promise.all([run(), loadMap(), refreshFigures()]);
     root.dataset.ready = "true";
   } catch (error) {
@@ -36,9 +60,11 @@ hooks.key = askForKey;
 connect();
 connectKey();
 connectSearch();
-connectKeyboard(connectResults((kind, hit) => act(kind, hit.document)));
+connectKeyboard(connectResults(pressed));
 connectReader(act);
 connectEditor();
+connectFiles();
+connectGaps();
 connectMap();
 on("back", load);
 load().then(connectFigures);

@@ -154,6 +154,7 @@ export function connectMap() {
   on("focused", lightSoon);
   on("leaving", lightSoon.cancel);
   on("changed", ({ id, kind }) => (kind === "deleted" ? forget(id) : light(id, { fresh: kind === "added" })));
+  on("loaded", loadMap);
   on("searched", ({ hits }) => {
     hitIds = hits.map((hit) => hit.document.id);
     rebuild();

@@ -7,7 +7,7 @@ import { marked, shown } from "./words.js";
 /**
  * @typedef {{id: string, title: string}} Document
  * @typedef {{text: string, marks: [number, number][]}} Snippet
- * @typedef {{headings: string[], snippet: Snippet}} Passage
+ * @typedef {{headings: string[], start: number, end: number, snippet: Snippet}} Passage
  * @typedef {{rank: number, score: number, learned: number | null, nearest: number | null, lexical: number | null, confidence: number | null, document: Document, passages: Passage[], snippet: Snippet}} Hit
  */
 
@@ -46,16 +46,36 @@ function row(hit, query, best, taught) {
         { class: "title-line" },
         make("h3", {}, make("button", { type: "button", class: "title", "data-act": "open" }, ...marked(titleOf(document), query))),
         document.title && document.title !== document.id && make("span", { class: "id" }, document.id),
+        confidence(hit.confidence),
       ),
-      path(hit) !== "" && make("p", { class: "path" }, path(hit)),
-      make("p", { class: "snippet" }, ...shown(hit.snippet)),
+      ...(hit.passages.length > 0 ? passages(hit) : [make("p", { class: "snippet" }, ...shown(hit.snippet))]),
       make("div", { class: "foot" }, scores(hit, best), acts(document)),
     ),
   );
 }
 
-/** The headings above the passage that matches best. */
-const path = ({ document, passages }) => (passages[0]?.headings ?? []).filter((heading) => heading !== document.title).join(" \u203a ");
+/** The passage of a long document that matches best, and the next ones behind a press. */
+function passages({ document, passages: [first, ...more] }) {
+  const shownMore = more.length > 0 && make("details", { class: "more" }, make("summary", {}, `${more.length} more ${more.length === 1 ? "passage" : "passages"}`), ...more.map((one, place) => passage(document, one, place + 1)));
+  return [passage(document, first, 0), ...(shownMore ? [shownMore] : [])];
+}
+
+function passage(document, { headings, snippet }, place) {
+  const path = headings.filter((heading) => heading !== document.title).join(" \u203a ");
+  const open = make("button", { type: "button", class: "path", "data-act": "open", "data-passage": place, title: "Read it here" }, path || "Read it here");
+  return make("div", { class: "passage" }, open, make("p", { class: "snippet" }, ...shown(snippet)));
+}
+
+const SURE = 0.7;
+const UNSURE = 0.4;
+
+/** How probably a document is the right one, in words and as a mark; nothing while the index cannot tell. */
+export function confidence(value) {
+  if (value === null) return null;
+  const level = value >= SURE ? "sure" : value >= UNSURE ? "maybe" : "guess";
+  const why = "How probably this is the right document, judged by the questions held out";
+  return make("span", { class: `confidence ${level}`, title: why }, `${Math.round(100 * value)} % sure`);
+}
 
 const PARTS = ["learned", "nearest", "lexical"];
 const positiveParts = (hit) => PARTS.reduce((sum, part) => sum + Math.max(hit[part] ?? 0, 0), 0);
@@ -76,7 +96,6 @@ function scores(hit, best) {
     { class: "scores" },
     bar,
     make("span", {}, make("span", { class: "unseen" }, "Score "), make("b", {}, decimal(hit.score)), both ? `\u2002= ${words.join(" + ")}` : `\u2002${words[0].split(" ")[0]}`),
-    hit.confidence !== null && make("span", { class: "confidence", title: "How probably this is the right document, judged by the questions held out" }, `right with ${Math.round(100 * hit.confidence)} %`),
   );
 }
 
@@ -87,11 +106,11 @@ function acts(document) {
   return make("div", { class: "acts" }, act("teach", "This is the one", "check", "This is the one"), act("edit", "Edit", "pencil"), act("remove", "Delete", "bin"));
 }
 
-/** @param {(kind: "open" | "teach" | "edit" | "remove", hit: Hit) => void} act what a press on a row's button does */
+/** @param {(kind: "open" | "teach" | "edit" | "remove", hit: Hit, passage?: Passage) => void} act what a press on a row's button does */
 export function connectResults(act) {
   const actOn = (event, kind) => {
     const hit = hitOf(event.target.closest(".result")?.dataset.id);
-    if (kind && hit) act(kind, hit);
+    if (kind && hit) act(kind, hit, hit.passages[event.target.closest("[data-passage]")?.dataset.passage ?? 0]);
     return Boolean(kind && hit);
   };
   list.addEventListener("click", (event) => actOn(event, event.target.closest("[data-act]")?.dataset.act));

@@ -9,13 +9,36 @@ const DELAY = 140; // milliseconds without a key before a search goes out
 const input = byId("query");
 const form = byId("search");
 
+const REST = 1500; // milliseconds after which a question is taken as asked, not half typed
+
 let timer = 0;
+let resting = 0;
+let kept = false; // whether the server keeps what people ask
+let asked = ""; // the question it was told last
 let running = new AbortController();
 let documents = null; // how many there are, once known
 let examples = []; // titles to begin with
 
 export const currentQuery = () => input.value.trim();
 export const currentMode = () => form.elements.mode.value;
+
+export const keepQuestions = (keep) => (kept = keep);
+
+/** Put a question into the box and ask it. */
+export function ask(query) {
+  input.value = query;
+  input.focus();
+  run();
+  settled();
+}
+
+/** Whoever acts on the results meant the question: it goes into the server's log, if there is one, and half-typed ones do not. */
+export function settled() {
+  clearTimeout(resting);
+  if (!kept || !currentQuery() || currentQuery() === asked) return;
+  asked = currentQuery();
+  search(asked, currentMode(), undefined, { k: 1 }).catch(() => {});
+}
 
 /** Search for what is in the box now. @param {{moving?: boolean, taught?: string | null}} [options] see showResults */
 export async function run(options = {}) {
@@ -27,7 +50,9 @@ export async function run(options = {}) {
   const query = currentQuery();
   if (!query) return showNothing();
   try {
-    const found = await search(query, currentMode(), signal);
+    clearTimeout(resting);
+    resting = setTimeout(settled, REST);
+    const found = await search(query, currentMode(), signal, { log: false });
     if (!signal.aborted) show(found, query, options);
   } catch (error) {
     if (error.name !== "AbortError") say(error instanceof ServerGone ? "Not searched: the server does not answer." : sentence(error));
@@ -60,19 +85,14 @@ function welcome() {
       {},
       make("li", {}, documents === null ? "Type a question: results come as you type." : `Type a question: ${plural(documents, "document")} answer as you type.`),
       make("li", {}, "The right one is not on top? Press “This is the one”. That question finds it from now on, and no other document’s vector changes."),
-      make("li", {}, "Add a document of your own: it is found milliseconds later, without retraining."),
+      make("li", {}, "Add a document of your own, or drop a file on the page: it is found at once, without retraining."),
     ),
     examples.length > 0 && make("div", { class: "examples" }, "Begin with", ...examples.map(example)),
   ].filter(Boolean);
 }
 
 function example(title) {
-  const ask = () => {
-    input.value = title;
-    input.focus();
-    run();
-  };
-  return make("button", { type: "button", onclick: ask }, title);
+  return make("button", { type: "button", onclick: () => ask(title) }, title);
 }
 
 /** Titles of a few documents, for a page without a question. */
@@ -85,7 +105,7 @@ export function setExamples(titles) {
 
 const nothingFound = () => [make("h3", {}, "Nothing found."), make("p", {}, documents > 0 ? "No document shares a word with this question; fused and learned search do not need one." : "There is no document here yet: add one, and it is found milliseconds later.")];
 
-const emptyIndex = () => [make("h3", {}, "Nothing here yet."), make("p", {}, "Add the first document, and it is found milliseconds later.")];
+const emptyIndex = () => [make("h3", {}, "Nothing here yet."), make("p", {}, "Add the first document, or drop a file here: CSV, JSONL, Markdown, Parquet or plain text.")];
 
 /** The number of documents changed; a page without a question says how many there are. */
 export function setDocuments(number) {
@@ -115,5 +135,6 @@ export function connectSearch() {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     run();
+    settled();
   });
 }
