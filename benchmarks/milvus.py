@@ -2,19 +2,23 @@
 
 Synthetic documents of `benchmarks.scale`, nine preserve rows each, are stored in a folder and migrated to the other
 two. Searches and additions then take turns on all three. Times are by the wall and without the encoder's, and beside
-them are the calls made and the rows moved; hits must be those of the folder.
+them are the calls made and the rows moved; hits must be those of the folder. At the end the server's document vectors
+get each approximate index in turn: how much of the folder's lists it finds, and whether documents are still placed
+where the folder places them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
+import os
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,62 +26,61 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine, write
-from benchmarks.scale import Toy, document, fill, questions, say
+from benchmarks.scale import Toy, document, fill, memory_mb, questions, say
 from incdsi import Index
+from incdsi.engine.milvus.kinds import CHOICE
+from incdsi.errors import IncDSIError
 from incdsi.index.migration import migrate
 from tests.milvus_server import enter, running
 
 SIZES = (20_000, 100_000)
 SEARCHES, ADDS, BATCHES, BATCH, CLIENTS = 100, 20, 3, 64, 16
+KINDS = ("hnsw", "ivf")
 Result = dict[str, Any]
-
-
-def spread(seconds: list[float]) -> Result:
-    milliseconds = 1000 * np.array(seconds)
-    return {"n": len(seconds), "p50_ms": round(float(np.median(milliseconds)), 2)} | {
-        f"p{percent}_ms": round(float(np.percentile(milliseconds, percent)), 2) for percent in (95,)
-    }
 
 
 class Side:
     """An index somewhere, and what is measured of it."""
 
-    def __init__(self, name: str, index: Index) -> None:
+    def __init__(self, name: str, index: Any) -> None:
         self.name = name
         self.index = index
         self.seconds: dict[str, list[float]] = {}
         self.calls: dict[str, Counter[str]] = {}
         self.moved: dict[str, Counter[str]] = {}
-        self.hits: list[list[str]] = []
+        self.hits: dict[str, list[list[str]]] = {}
 
     def timed(self, what: str, work: Callable[[], Any]) -> Any:
-        encoder, before, rows = self.index._session.encoder, self._calls(), self._moved()
-        found, spent = encoder.timed(work)  # type: ignore[attr-defined]
+        encoder, before, rows = self.index._session.encoder, self._counted("calls"), self._counted("moved")
+        found, spent = encoder.timed(work)
         self.seconds.setdefault(what, []).append(float(spent[0]))
-        self.calls.setdefault(what, Counter()).update(self._calls() - before)
-        self.moved.setdefault(what, Counter()).update(self._moved() - rows)
+        self.calls.setdefault(what, Counter()).update(self._counted("calls") - before)
+        self.moved.setdefault(what, Counter()).update(self._counted("moved") - rows)
         return found
 
+    def search(self, what: str, text: str, mode: str) -> None:
+        found = self.timed(what, lambda: self.index.search(text, 10, mode=mode))
+        self.hits.setdefault(what, []).append([hit.document_id for hit in found])
+
     def told(self) -> Result:
-        result: Result = {}
-        for what, seconds in self.seconds.items():
-            result[what] = spread(seconds)
-            if self.calls[what]:
-                count = len(seconds)
-                result[what]["calls_each"] = {kind: round(n / count, 2) for kind, n in sorted(self.calls[what].items())}
-                result[what]["calls_each_in_all"] = round(self.calls[what].total() / count, 2)
-                result[what]["rows_moved_each"] = {kind: round(n / count) for kind, n in self.moved[what].items()}
-        return result
+        return {what: self._told(what) for what in self.seconds}
 
-    def _calls(self) -> Counter[str]:
-        return Counter(getattr(getattr(self.index.engine, "connection", None), "calls", {}))
+    def _told(self, what: str) -> Result:
+        count, milliseconds = len(self.seconds[what]), 1000 * np.array(self.seconds[what])
+        p50, p95 = np.percentile(milliseconds, [50, 95]).round(2).tolist()
+        told: Result = {"n": count, "p50_ms": p50, "p95_ms": p95}
+        if calls := self.calls[what]:
+            told["calls_each"] = {kind: round(n / count, 2) for kind, n in sorted(calls.items())}
+            told["calls_each_in_all"] = round(calls.total() / count, 2)
+            told["rows_moved_each"] = {kind: round(n / count) for kind, n in self.moved[what].items()}
+        return told
 
-    def _moved(self) -> Counter[str]:
-        return Counter(getattr(getattr(self.index.engine, "connection", None), "moved", {}))
+    def _counted(self, what: str) -> Counter[str]:
+        return Counter(getattr(getattr(self.index.engine, "connection", None), what, {}))
 
 
 @contextlib.contextmanager
-def sides(folder: Path, address: str, count: int, told: Result) -> Iterator[list[Side]]:
+def sides(folder: Path, address: str, count: int, without: Sequence[str], told: Result) -> Iterator[list[Side]]:
     """The three, filled with the same documents."""
     fill(folder / "shop", count)
     places: dict[str, Path | str] = {
@@ -85,7 +88,8 @@ def sides(folder: Path, address: str, count: int, told: Result) -> Iterator[list
         "lite": f"milvus+lite://{folder / 'lite.db'}/shop",
         "server": f"milvus://{address}/shop{count}",
     }
-    for name, place in list(places.items())[1:]:
+    wanted = {name: place for name, place in places.items() if name not in without}
+    for name, place in list(wanted.items())[1:]:
         begin = time.perf_counter()
         done = migrate(folder / "shop", place, encoder=Toy())
         told[f"migrate_to_{name}"] = {
@@ -93,71 +97,127 @@ def sides(folder: Path, address: str, count: int, told: Result) -> Iterator[list
             "documents": done.documents,
             "searches_that_gave_the_same": done.searches,
         }
-        say(f"{count:,} documents in {name}")
+        say(f"{count:,} documents in {name} after {time.perf_counter() - begin:.0f} s")
     with contextlib.ExitStack() as stack:
         opened = []
-        for name, place in places.items():
-            begin = time.perf_counter()
-            index = stack.enter_context(Index.open(place, Toy(), generator=questions))
-            told[f"open_{name}_seconds"] = round(time.perf_counter() - begin, 2)
-            opened.append(Side(name, index))  # type: ignore[arg-type]
+        for name, place in wanted.items():
+            begin, before = time.perf_counter(), memory_mb()["all"]
+            opened.append(Side(name, stack.enter_context(Index.open(place, Toy(), generator=questions))))
+            told[f"open_{name}"] = {
+                "seconds": round(time.perf_counter() - begin, 2),
+                "memory_mb": round(memory_mb()["all"] - before, 1),
+            }
         yield opened
 
 
-def measure(folder: Path, address: str, count: int) -> Result:
-    told: Result = {"documents": count}
-    with sides(folder, address, count, told) as three:
-        rng = np.random.default_rng(1)
-        texts = [
-            " ".join([f"d{number}", *document(int(number)).text.split()[10:14]])
-            for number in rng.integers(1, count, SEARCHES)
-        ]
-        for mode in ("learned", "fused"):
-            for text in texts:
-                for side in three:
-                    hits = side.timed(f"search_{mode}", lambda s=side, t=text, m=mode: s.index.search(t, 10, mode=m))
-                    side.hits.append([hit.document_id for hit in hits])
+def asked(count: int) -> list[str]:
+    """The beginnings of texts, each of a document."""
+    chosen = np.random.default_rng(1).integers(1, count, SEARCHES)
+    return [" ".join([f"d{number}", *document(int(number)).text.split()[10:14]]) for number in chosen]
+
+
+def search(three: Sequence[Side], texts: Sequence[str], told: Result) -> None:
+    """One client, then sixteen."""
+    for mode, text, side in itertools.product(("learned", "fused"), texts, three):
+        side.search(f"search_{mode}", text, mode)
+    for mode, side in itertools.product(("learned", "fused"), three):
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(lambda text, s=side, m=mode: s.index.search(text, 10, mode=m), texts))
+        each = told.setdefault(f"searches_a_second_by_{CLIENTS}_clients", {}).setdefault(mode, {})
+        each[side.name] = round(len(texts) / (time.perf_counter() - begin), 1)
+
+
+def add(three: Sequence[Side], first: int, ones: int, batches: int) -> None:
+    """Documents one by one, then in batches, to each."""
+    for number, side in itertools.product(range(first, first + ones), three):
+        side.timed("add", lambda s=side, n=number: s.index.add(document(n)))
+    for begin in range(first + ones, first + ones + batches * BATCH, BATCH):
+        batch = [document(one) for one in range(begin, begin + BATCH)]
         for side in three:
-            begin = time.perf_counter()
-            with ThreadPoolExecutor(CLIENTS) as clients:
-                list(clients.map(lambda text, s=side: s.index.search(text, 10, mode="learned"), texts * 2))
-            told.setdefault(f"searches_a_second_by_{CLIENTS}_clients", {})[side.name] = round(
-                2 * len(texts) / (time.perf_counter() - begin), 1
-            )
-        for number in range(count, count + ADDS):
-            for side in three:
-                side.timed("add", lambda s=side, n=number: s.index.add(document(n)))
-        for number in range(BATCHES):
-            first = count + ADDS + number * BATCH
-            batch = [document(one) for one in range(first, first + BATCH)]
-            for side in three:
-                side.timed(f"add_batch_of_{BATCH}", lambda s=side, b=batch: s.index.add_many(b))
+            side.timed(f"add_batch_of_{BATCH}", lambda s=side, b=batch: s.index.add_many(b))
+
+
+def furthest(side: Side, folder: Side, numbers: range) -> float:
+    """The largest difference between a vector here and in the folder, of documents that were added to both."""
+    ids = [document(number).id for number in numbers]
+    pairs = ((side.index.engine.get(id).vector, folder.index.engine.get(id).vector) for id in ids)
+    return max(float(np.abs(here - there).max()) for here, there in pairs)
+
+
+def recall(side: Side, folder: Side, what: str, of: str) -> float:
+    """How much of the folder's ten best is among the ten best here."""
+    pairs = zip(side.hits[what], folder.hits[of], strict=True)
+    return round(float(np.mean([len({*found} & {*right}) / len(right) for found, right in pairs])), 4)
+
+
+def approximate(server: Side, folder: Side, texts: Sequence[str], first: int) -> Result:
+    """Each index over document vectors that Milvus builds here."""
+    result: Result = {"exact": {"recall_at_10": {}}}
+    for text in texts:
+        folder.search("again", text, "learned")
+        server.search("learned_by_exact", text, "learned")
+    result["exact"]["recall_at_10"] = recall(server, folder, "learned_by_exact", "again")
+    for number, kind in enumerate(KINDS):
+        os.environ[CHOICE] = f"{kind}:0"
+        begin = time.perf_counter()
+        try:
+            server.index.compact()
+        except IncDSIError as error:
+            result[kind] = {"refused": str(error)}
+            continue
+        built = round(time.perf_counter() - begin, 1)
+        say(f"{kind} after {built:.0f} s")
+        for text, mode in itertools.product(texts, ("learned", "fused")):
+            server.search(f"{mode}_by_{kind}", text, mode)
+        added = range(first + number, first + number + 1)
+        add([server, folder], added.start, 1, 0)
+        result[kind] = {
+            "seconds_to_copy_and_build": built,
+            "info_says": server.index.engine.vector_search,
+            "recall_at_10": recall(server, folder, f"learned_by_{kind}", "again"),
+            "recall_at_10_fused": recall(server, folder, f"fused_by_{kind}", "search_fused"),
+            "furthest_vector_of_an_addition_from_the_folders": furthest(server, folder, added),
+        }
+    del os.environ[CHOICE]
+    return result
+
+
+def measure(folder: Path, address: str, count: int, without: Sequence[str]) -> Result:
+    told: Result = {"documents": count, "load_before": os.getloadavg()[0]}
+    with sides(folder, address, count, without, told) as three:
+        texts = asked(count)
+        search(three, texts, told)
+        say("searched")
+        add(three, count, ADDS, BATCHES)
+        say("added")
         told["same_hits_as_the_folder"] = {
-            side.name: f"{sum(a == b for a, b in zip(three[0].hits, side.hits, strict=True))} of {len(side.hits)}"
-            for side in three[1:]
+            side.name: f"{sum(map(list.__eq__, _all(three[0]), _all(side)))} of {len(_all(side))}" for side in three[1:]
         }
-        vectors = [dict(zip(*side.index.engine.vectors(), strict=True)) for side in three]
-        told["furthest_vector_from_the_folders"] = {
-            side.name: max(float(np.abs(own[id] - vectors[0][id]).max()) for id in own)
-            for side, own in zip(three[1:], vectors[1:], strict=True)
-        }
+        added = range(count, count + ADDS + BATCHES * BATCH)
+        told["furthest_vector_from_the_folders"] = {side.name: furthest(side, three[0], added) for side in three[1:]}
+        if "approximate" not in without:
+            told["index_of_document_vectors"] = approximate(three[-1], three[0], texts, added.stop)
         return told | {side.name: side.told() for side in three}
+
+
+def _all(side: Side) -> list[list[str]]:
+    return [found for lists in side.hits.values() for found in lists]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="others write no results")
+    parser.add_argument("--without", nargs="+", choices=("lite", "approximate"), default=(), help="leave these out")
     given = parser.parse_args()
     enter("benchmarks.milvus", sys.argv[1:])
     print(json.dumps(machine()))
-    results = []
-    with running() as server:
-        for count in given.sizes:
-            with tempfile.TemporaryDirectory(prefix="incdsi-milvus-") as folder:
-                results.append(measure(Path(folder), server.address, count))
-            print(json.dumps(results[-1], indent=1), flush=True)
-    if tuple(given.sizes) == SIZES:
-        write("milvus", {"sizes": results})
+    for count in given.sizes:
+        with running() as server, tempfile.TemporaryDirectory(prefix="incdsi-milvus-") as folder:
+            result = measure(Path(folder), server.address, count, given.without)
+        print(json.dumps(result, indent=1), flush=True)
+        if count in SIZES:
+            write(f"milvus-{count}", result)
 
 
 if __name__ == "__main__":

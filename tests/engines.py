@@ -18,6 +18,7 @@ import pytest
 from incdsi.engine.addresses import parse
 from incdsi.engine.milvus import engine
 from incdsi.engine.milvus.connection import STRONG, Connection
+from incdsi.engine.milvus.kinds import Kind
 from incdsi.engine.milvus.layout import Names
 from tests.milvus_server import ADDRESS
 
@@ -87,12 +88,12 @@ def _server(address: str) -> Iterator[Callable[[str], str]]:
         connection.close()
 
 
-def _make_or_reuse(make: Callable[..., None], connection: Connection, names: Names, dimension: int) -> None:
-    if names.index in _EMPTY and dimension == WIDTH:
+def _make_or_reuse(make: Callable[..., None], connection: Connection, names: Names, width: int, kind: Kind) -> None:
+    if names.index in _EMPTY and width == WIDTH and not kind.approximate:
         _EMPTY.discard(names.index)
     else:
-        make(connection, names, dimension)
-        _MADE[names.index] = dimension
+        make(connection, names, width, kind)
+        _MADE[names.index] = -1 if kind.approximate else width
 
 
 def _emptied(connection: Connection, index: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
 from incdsi.hyperparameters import Hyperparameters
@@ -88,7 +88,8 @@ class Tuning:
 class Info:
     """Counts and settings; `quality` on the held-out queries, by way of searching.
 
-    `unresolved` documents were placed beside one that has been deleted since.
+    `unresolved` documents were placed beside one that has been deleted since. Where `vector_search` is not "exact", it
+    names an approximate index, and a search may miss a document.
     """
 
     documents: int
@@ -108,6 +109,7 @@ class Info:
     last_tuning: Tuning | None
     version: int
     quality: Mapping[str, Quality]
+    vector_search: str = "exact"
 
     def __repr__(self) -> str:
         documents = f"{self.documents:,} document{'' if self.documents == 1 else 's'}"
@@ -118,7 +120,9 @@ class Info:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """The inverse of `dataclasses.asdict`; unknown names are ignored."""
-        own = {field.name: plain[field.name] for field in fields(cls)}
+        own = {
+            field.name: plain[field.name] for field in fields(cls) if field.name in plain or field.default is MISSING
+        }
         own["hyperparameters"] = Hyperparameters.from_json(own["hyperparameters"])
         own["last_tuning"] = own["last_tuning"] and Tuning.from_json(own["last_tuning"])
         return cls(**{**own, "quality": _by_mode(own["quality"])})

@@ -235,6 +235,7 @@ def _facts(place: str, size: int | None, found: Info) -> list[tuple[str, str]]:
         ("weights", f"retrieve {how.weights.retrieve:g}, anchor {how.weights.anchor:g} at {how.anchor_scale:g}"),
         ("fusion", f"{found.lexical_weight:g} lexical, of the rest {found.nearest_share:g} by the nearest text"),
         ("last tuned", _last_tuned(found)),
+        *([] if found.vector_search == "exact" else [("vectors", f"by {found.vector_search}: a search may miss some")]),
     ]
 
 

@@ -234,6 +234,11 @@ class Engine(Protocol):
         """The rows of the documents that pass a filter."""
         ...
 
+    @property
+    def vector_search(self) -> str:
+        """How searches look for document vectors: "exact", or the approximate index whose list may miss some."""
+        ...
+
     def constrained_by(self, row: int) -> Sequence[int]:
         """The rows of the documents that were solved under an active constraint of this one."""
         ...

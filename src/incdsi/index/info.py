@@ -38,5 +38,6 @@ def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
         tuning=settings.tuning,
         last_tuning=last_tuning,
         version=version,
+        vector_search=engine.vector_search,
         quality=quality(view, engine.records(), asked),
     )

@@ -157,6 +157,10 @@ class LocalEngine:
     def matching(self, where: Filter) -> Rows:
         return self.store.filter_rows(where)
 
+    @property
+    def vector_search(self) -> str:
+        return "exact"
+
     def constrained_by(self, row: int) -> Sequence[int]:
         return self.store.constrained_by(row)
 

@@ -6,6 +6,7 @@ import importlib
 import logging
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.addresses import TLS, TOKEN, Address
+from incdsi.engine.milvus.kinds import CHOICE, FLAT, Kind, named
 from incdsi.errors import (
     IncDSIError,
     InvalidInput,
@@ -40,6 +42,7 @@ _CHANNEL = {  # a server that is back is found within seconds: gRPC would wait t
 _REFUSED = ("unauthenticated", "auth check", "authentication", "credential", "permission", "privilege")
 _SILENT = ("unavailable", "connect", "deadline", "timeout", "timed out", "closed channel", "run out")
 _BEGINNING = ("not loaded", "not ready", "not healthy", "offline", "not available", "no available")
+BUILDS_IN = 120.0  # seconds in which a server gets on with an index
 STRONG = 0  # a time no read may be older than: everything that was acknowledged anywhere
 Keys = NDArray[np.int64]
 Row = Mapping[str, Any]
@@ -118,12 +121,19 @@ class Connection:
                 raise
         return set(fields) < self.fields(name)
 
-    def index(self, name: str) -> None:
-        """Say how a collection is searched: exactly, without an approximate index."""
+    def index(self, name: str, kind: Kind = FLAT) -> None:
+        """Say how a collection is searched."""
+        if self.address.lite and kind.name == "diskann":
+            raise InvalidInput(f"Milvus Lite has no DiskANN; set {CHOICE} to hnsw or ivf")
         params = self._client.prepare_index_params()
-        params.add_index("v", index_type="FLAT", metric_type="IP")
+        params.add_index("v", index_type=kind.milvus, metric_type="IP", params=dict(kind.build))
         with self._clear_errors("index"):
             self._client.create_index(name, params, sync=False, timeout=ANSWERS_IN)
+
+    def kind_of(self, name: str) -> Kind:
+        """How a collection is searched."""
+        with self._clear_errors("describe"):
+            return named(str(self._client.describe_index(name, "v", timeout=ANSWERS_IN)["index_type"]))
 
     def load(self, *names: str) -> None:
         """Make collections searchable, if they are not, all at the same time: each takes a server seconds."""
@@ -133,6 +143,26 @@ class Connection:
     def _load(self, name: str) -> None:
         with self._clear_errors("load"):
             self._client.load_collection(name, timeout=10 * ANSWERS_IN)
+
+    def build(self, name: str) -> None:
+        """Have a collection's index built over everything in it; ServerError when the server does not get on."""
+        with self._clear_errors("flush"):
+            self._client.flush(name, timeout=10 * ANSWERS_IN)
+        left, since = -1, time.monotonic()
+        while (now := self._pending(name)) > 0:
+            if now != left:
+                left, since = now, time.monotonic()
+            elif time.monotonic() - since > BUILDS_IN:
+                raise ServerError(
+                    f"Milvus at {self.address} does not build the index it was asked for; set {CHOICE} to another"
+                )
+            time.sleep(0.2)
+
+    def _pending(self, name: str) -> int:
+        """How many rows are not in the index yet."""
+        with self._clear_errors("describe"):
+            found = self._client.describe_index(name, "v", timeout=ANSWERS_IN)
+        return int(found.get("pending_index_rows", 0))
 
     def compact(self, name: str) -> None:
         """Ask for the room of deleted rows back; the server takes its time."""
@@ -197,6 +227,7 @@ class Connection:
         *,
         where: str = "",
         fields: Sequence[str] = (),
+        kind: Kind = FLAT,
     ) -> list[Hits]:
         """For each vector (b, width) at most so many rows, by inner product, best first."""
         with self._clear_errors("search"):
@@ -206,7 +237,7 @@ class Connection:
                 limit=min(limit, MOST_HITS),
                 filter=where,
                 output_fields=list(fields) or ["key"],
-                search_params={"metric_type": "IP"},
+                search_params=kind.search(min(limit, MOST_HITS)),
                 timeout=ANSWERS_IN,
                 **_as_of(since),
             )

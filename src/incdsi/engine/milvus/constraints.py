@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.milvus.connection import MOST_HITS, Hits, Keys
-from incdsi.engine.milvus.scored import MORE, NEXT
+from incdsi.engine.milvus.scored import MORE, NEXT, Source
 from incdsi.engine.milvus.server import Server
 from incdsi.engine.milvus.shelf import Moment, Shelf
 from incdsi.engine.protocol import Doubles, Floats, Rows, Spreading
@@ -45,12 +45,11 @@ class Viewed(Protocol):
 class Rivals:
     """Who is best for each of many queries."""
 
-    def __init__(self, view: Viewed, server: Server, shelf: Shelf) -> None:
+    def __init__(self, view: Viewed, source: Source) -> None:
         self._view = view
-        self._server = server
+        self._source = source
         self._longest = view.moment.learned.longest
         self._stored = view.stored
-        self._of_keys = shelf.slots_of_keys
 
     def of(self, queries: Floats, without: int) -> tuple[Doubles, Rows]:
         """The best score of each query (b, h) and the row it belongs to; -inf and -1 where there is none."""
@@ -74,9 +73,8 @@ class Rivals:
         self, queries: Floats, places: NDArray[np.intp], without: int, limit: int, scores: Doubles, rows: Rows
     ) -> NDArray[np.intp]:
         """Decide those queries that a list so long can decide; the others."""
-        connection, names = self._server.connection, self._server.names
-        fields = ["v"] if limit * len(places) <= FEW else []  # a call less; of many queries the best are much the same
-        found = connection.search(names.documents, queries[places], limit, self._server.since, fields=fields)
+        whole = limit * len(places) <= FEW  # a call less; of many queries the best are much the same
+        found = self._source.search(queries[places], limit, None, vectors=whole)
         lengths = np.sqrt(exact(queries[places], queries[places]))
         doubts = product_error(np.dtype(np.float32), queries.shape[1]) * self._longest * lengths
         likely: dict[int, tuple[Keys, Slots]] = {}
@@ -92,10 +90,11 @@ class Rivals:
             elif len(hits.keys) < limit:
                 likely[place] = hits.keys[:0], slots[:0]
         keys = [keys for keys, _ in likely.values()]
-        if fields:
-            vectors = {int(key): row["v"] for hits in found for key, row in zip(hits.keys, hits.rows, strict=True)}
+        if whole:
+            pairs = ((int(key), row["v"]) for hits in found for key, row in zip(hits.keys, hits.rows, strict=True))
+            vectors = {key: vector[: queries.shape[1]] for key, vector in pairs}
         else:
-            vectors = self._server.vectors(np.concatenate(keys)) if keys else {}
+            vectors = self._source.by_key(np.concatenate(keys)) if keys else {}
         for place, (some, slots) in likely.items():
             there = [number for number, key in enumerate(some.tolist()) if key in vectors]
             if there:
@@ -106,7 +105,7 @@ class Rivals:
         return np.array([place for place in places.tolist() if place not in likely], dtype=np.intp)
 
     def _shelf_slots(self, keys: Keys) -> Slots:
-        slots = self._of_keys(keys)
+        slots = self._source.owners(keys)
         return np.where(slots < len(self._stored), slots, -1)
 
 

@@ -14,8 +14,9 @@ from incdsi.engine.local import Live
 from incdsi.engine.local.models import folder_name
 from incdsi.engine.milvus import encoders, upkeep
 from incdsi.engine.milvus.connection import STRONG, Connection
+from incdsi.engine.milvus.kinds import FLAT, Kind, wanted
 from incdsi.engine.milvus.known import replayed, required, server_of
-from incdsi.engine.milvus.layout import DOCUMENTS, QUERIES, Names, Place, epoch_of
+from incdsi.engine.milvus.layout import COPIED, DOCUMENTS, QUERIES, Names, Place, epoch_of
 from incdsi.engine.milvus.lease import Lease
 from incdsi.engine.milvus.log import Commit, Log
 from incdsi.engine.milvus.reader import PORTION, MilvusReader
@@ -43,6 +44,7 @@ class MilvusEngine(MilvusReader):
         self.mutex = threading.RLock()  # held by whoever changes the index
         self._lease: Lease | None = None
         self._own_epoch = 0  # of a lease that this engine gave up
+        self._changer: int | None = None  # the thread that is inside `changing`
         self._old: list[tuple[float, Names]] = []  # generations that nobody needs any more
         super().__init__(connection)
 
@@ -59,7 +61,7 @@ class MilvusEngine(MilvusReader):
             lease = Lease.taken(connection, log, names, last_epoch=0, own=0, upkeep=lambda: None)
             try:
                 _require_new(connection, log)
-                _make(connection, names, settings.dimension)
+                _make(connection, names, settings.dimension, wanted(0))
                 stored: dict[str, JSON] = {KEY: settings.stemmed_now.to_json(), **beside}
                 (key,) = lease.keys("log")
                 first = Commit(key=key, version=0, next_row=1, generation=1, whole=True, settings=stored)
@@ -122,11 +124,14 @@ class MilvusEngine(MilvusReader):
                 raise VersionConflict(
                     f"expected the index at version {if_version}, found {self.version}; read it again and retry"
                 )
+            before, self._changer = self._changer, threading.get_ident()
             try:
                 yield
             except BaseException:
                 self.recover()
                 raise
+            finally:
+                self._changer = before
 
     def recover(self) -> None:
         """Read everything anew when a change ended nobody knows how; later, when nobody answers now."""
@@ -192,12 +197,40 @@ class MilvusEngine(MilvusReader):
                 for key, value in stored.items():
                     batch.set_setting(key, value)
             return
+        self._renew(upkeep.merged(first, stream, self.records()), settings, stored)
+
+    def compact(self) -> None:
+        """Delete every row that belongs to no document, and all answers; the log begins anew with what is there.
+
+        Where the index over document vectors should be another by now, everything gets new collections.
+        """
+        lease = self._require_lease()
+        if wanted(len(self._shelf)) is not self._server.kind:
+            self._renew(self.records(), self._shelf.settings, {})
+        places = tuple(self._shelf.place(int(row)) for row in self._shelf.rows[self._shelf.current()])
+        with self._all_or_nothing(lease):
+            commit = self._commit(lease, puts=places, whole=True, settings=self._table.settings)
+        with self._following:
+            self._table.answers, self._table.refuse = {}, []
+            self._table.take([commit], lambda _: None)
+        self._log.forget_before(commit.key)
+        upkeep.sweep_everything(self._server, self._shelf)
+        self._connection.compact(self._server.names.documents)
+        self._connection.compact(self._server.names.queries)
+        self._drop_generations()
+
+    # Inside
+
+    def _renew(self, records: Iterator[Record], settings: Settings, stored: Mapping[str, JSON]) -> None:
+        """Everything in new collections, with the index over document vectors that so many should have."""
         lease, old = self._require_lease(), self._server.names
         with self._all_or_nothing(lease):
-            names = Names(old.index, self._next_generation())
-            _make(self._connection, names, settings.dimension)
-            server, shelf = Server(self._connection, names, 1), Shelf(settings)
-            places, since = self._moved(lease, server, shelf, _merged(first, stream, self.records()))
+            names, kind = Names(old.index, self._next_generation()), wanted(len(self._shelf))
+            _make(self._connection, names, settings.dimension, kind)
+            server, shelf = Server(self._connection, names, kind, 1), Shelf(settings)
+            places, since = self._moved(lease, server, shelf, records)
+            if kind.approximate:
+                self._connection.build(names.documents)
             commit = self._commit(
                 lease,
                 version=self._table.version + len(places) + len(stored),
@@ -212,25 +245,12 @@ class MilvusEngine(MilvusReader):
         with self._following:
             self._table.refuse = []
             self._table.take([commit], lambda _: None)
-            self._shelf, self._server = shelf, server_of(self._connection, self._table)
+            self._shelf, self._server = shelf, server_of(self._connection, self._table, server)
         self._old.append((time.monotonic(), old))
 
-    def compact(self) -> None:
-        """Delete every row that belongs to no document, and all answers; the log begins anew with what is there."""
-        lease = self._require_lease()
-        places = tuple(self._shelf.place(int(row)) for row in self._shelf.rows[self._shelf.current()])
-        with self._all_or_nothing(lease):
-            commit = self._commit(lease, puts=places, whole=True, settings=self._table.settings)
-        with self._following:
-            self._table.answers, self._table.refuse = {}, []
-            self._table.take([commit], lambda _: None)
-        self._log.forget_before(commit.key)
-        upkeep.sweep_everything(self._server, self._shelf)
-        self._connection.compact(self._server.names.documents)
-        self._connection.compact(self._server.names.queries)
-        self._drop_generations()
-
-    # Inside
+    @property
+    def _placing(self) -> bool:
+        return self._changer == threading.get_ident()
 
     @property
     def _leads(self) -> bool:
@@ -306,7 +326,7 @@ class MilvusEngine(MilvusReader):
     def _show(self, commit: Commit, records: Sequence[Record], old: Mapping[int, Old]) -> None:
         with self._following:
             new = self._table.take([commit], self._place_of)
-            self._server = server_of(self._connection, self._table)
+            self._server = server_of(self._connection, self._table, self._server)
             self._shelf.remove([row for row, place in new.items() if place is None], old)
             by_row = {record.row: record for record in records}
             self._shelf.put([Shown(place, by_row[place.row]) for place in commit.puts], old)
@@ -348,8 +368,9 @@ class MilvusEngine(MilvusReader):
 
     def _drop_generations(self) -> None:
         """Drop what tuning left unfinished or behind."""
+        kept = {self._table.generation, *(names.generation for _, names in self._old)}
         for number, names in self._generations().items():
-            if number != self._table.generation:
+            if number not in kept:
                 for name in names:
                     self._connection.drop(name)
 
@@ -359,26 +380,14 @@ def _require_new(connection: Connection, log: Log) -> None:
         raise InvalidInput(f"{connection.address} already holds an index; open it, or take another name")
 
 
-def _make(connection: Connection, names: Names, dimension: int) -> None:
-    """The empty collections of a generation, searchable."""
-    for name, fields, width in ((names.documents, DOCUMENTS, dimension), (names.queries, QUERIES, dimension + 1)):
+def _make(connection: Connection, names: Names, dimension: int, kind: Kind) -> None:
+    """The empty collections of a generation, searchable; embeddings are always searched exactly."""
+    queries = COPIED if kind.approximate else QUERIES
+    for name, fields, width, how in (
+        (names.documents, DOCUMENTS, dimension, kind),
+        (names.queries, queries, dimension + 1, FLAT),
+    ):
         connection.drop(name)
         connection.create(name, fields, width)
-        connection.index(name)
+        connection.index(name, how)
     connection.load(names.documents, names.queries)
-
-
-def _merged(first: Sequence[Record], rest: Iterator[Record], stored: Iterator[Record]) -> Iterator[Record]:
-    """New records, and for those documents that have none their stored ones; both in the order of rows."""
-    new = iter([*first])
-
-    def following() -> Record | None:
-        return next(new, None) or next(rest, None)
-
-    coming = following()
-    for record in stored:
-        if coming is not None and coming.row == record.row:
-            yield coming
-            coming = following()
-        else:
-            yield record

@@ -10,7 +10,7 @@ from incdsi.engine.milvus.connection import STRONG, Connection
 from incdsi.engine.milvus.layout import Names, Place
 from incdsi.engine.milvus.log import KEPT_FOR, Commit, Log
 from incdsi.engine.milvus.reading import records_at
-from incdsi.engine.milvus.server import Server, old_vectors
+from incdsi.engine.milvus.server import Server, kind_at, old_vectors
 from incdsi.engine.milvus.shelf import Shelf, Shown
 from incdsi.engine.settings import KEY, Settings
 from incdsi.errors import IndexNotFound, UnknownDocument
@@ -77,9 +77,11 @@ def replayed(commits: Sequence[Commit]) -> tuple[Table, list[Place]]:
     return table, sorted((place for place in places.values() if place is not None), key=lambda place: place.key)
 
 
-def server_of(connection: Connection, table: Table) -> Server:
-    """The collections that a table speaks of."""
-    return Server(connection, Names(connection.address.name, table.generation), table.since)
+def server_of(connection: Connection, table: Table, before: Server | None = None) -> Server:
+    """The collections that a table speaks of; those of `before`, where they are the same."""
+    names = Names(connection.address.name, table.generation)
+    kind = before.kind if before is not None and before.names == names else kind_at(connection, names)
+    return Server(connection, names, kind, table.since)
 
 
 def loaded(settings: Settings, places: Sequence[Place], server: Server) -> Shelf:

@@ -5,7 +5,7 @@ For an index `shop`:
     shop__log             one row a commit: which rows have which keys from then on; answers; signs of life
     shop__documents_1     one row a version of a document: everything but embeddings, and its vector v
     shop__queries_1       one row an embedding: [z ; -own score]; a document's lie together: of its text, its passages
-                          if it is long, its queries
+                          if it is long, its queries; and [v ; 0] where v is searched approximately
     shop__lease_7         who may write: made by the seventh writer, gone when it is done
 
 A key is the writer's number and a count of its own, so that no two writers ever make the same. Nothing is changed in
@@ -58,6 +58,8 @@ QUERIES: Fields = {
     "preserved": {"datatype": "BOOL"},
     "own": {"datatype": "DOUBLE"},
 }
+COPY = "vector"  # whether a row of queries is a document vector once more: there where `v` is searched approximately
+COPIED: Fields = {**QUERIES, COPY: {"datatype": "BOOL"}}
 Floats = NDArray[np.float32]
 
 
@@ -124,8 +126,10 @@ class Place:
         return [self.row, self.key, self.first, self.count, self.held_out, self.preserved]
 
 
-def stored(record: Record, key: int, first: int, method: Method) -> tuple[Place, Mapping[str, Any], list[Any]]:
-    """A record as its document row and its query rows."""
+def stored(
+    record: Record, key: int, first: int, method: Method, copied: bool
+) -> tuple[Place, Mapping[str, Any], list[Any]]:
+    """A record as its document row and its query rows, the last of which is its vector if that is `copied`."""
     embeddings = _embeddings(record, method)
     links = sorted({int(row) for row in record.constrained_by})
     document = {
@@ -154,14 +158,18 @@ def stored(record: Record, key: int, first: int, method: Method) -> tuple[Place,
         }
         for number, (embedding, used, preserved, own) in enumerate(embeddings)
     ]
+    if copied:
+        queries = [{**row, COPY: False} for row in queries]
+        last = {"key": first + len(queries), "owner": key, "used": False, "preserved": False, "own": 0.0, COPY: True}
+        queries.append({**last, "v": np.append(record.vector, np.float32(0)).astype(np.float32)})
     held_out = sum(query.held_out for query in record.queries)
     kept = sum(bool(row["preserved"]) for row in queries)
     return Place(record.row, key, first, len(queries), held_out, kept), document, queries
 
 
-def embedding_count(record: Record, method: Method) -> int:
+def embedding_count(record: Record, method: Method, copied: bool) -> int:
     """How many query rows `stored` makes of a record."""
-    return len(_embeddings(record, method))
+    return len(_embeddings(record, method)) + copied
 
 
 def asked(record: Record, count: int) -> list[bool]:

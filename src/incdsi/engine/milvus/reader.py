@@ -12,10 +12,12 @@ from incdsi.documents import Document
 from incdsi.engine.milvus import encoders, upkeep
 from incdsi.engine.milvus.connection import MOST_HITS, STRONG, Connection, Keys
 from incdsi.engine.milvus.filter import IS_UNKNOWN, compiled
-from incdsi.engine.milvus.known import follow, loaded, replayed, required, server_of
+from incdsi.engine.milvus.known import Table, follow, loaded, replayed, required, server_of
 from incdsi.engine.milvus.layout import MANY, Place
 from incdsi.engine.milvus.log import Commit, Log
 from incdsi.engine.milvus.reading import documents_at, passaged_at, records_at
+from incdsi.engine.milvus.server import Server
+from incdsi.engine.milvus.shelf import Shelf
 from incdsi.engine.milvus.view import MilvusView
 from incdsi.engine.protocol import Floats, Rows
 from incdsi.engine.settings import Settings
@@ -39,6 +41,9 @@ class MilvusReader:
         self._following = threading.RLock()  # held by whoever changes what is known
         self._closed = False
         self._stale = False  # what is known may be wrong: read everything anew
+        self._table: Table
+        self._server: Server
+        self._shelf: Shelf
         self._log.open()
         self._reload()
 
@@ -59,7 +64,7 @@ class MilvusReader:
         """Everything that was committed by now, by whatever process."""
         self._follow()
         with self._following:
-            return MilvusView(self._server, self._shelf, self._shelf.settings, self.matching)
+            return MilvusView(self._server, self._shelf, self._shelf.settings, self.matching, exact=self._placing)
 
     def __contains__(self, id: object) -> bool:
         self._follow()
@@ -123,6 +128,11 @@ class MilvusReader:
             passed = np.union1d(passed, self._judged(self._passing(IS_UNKNOWN), where))
         return np.sort(self._rows_of(passed))
 
+    @property
+    def vector_search(self) -> str:
+        self._follow()
+        return self._server.kind.name
+
     def constrained_by(self, row: int) -> Sequence[int]:
         self._follow()
         keys = self._passing(f"array_contains(links, {row}) or array_contains(links, {MANY})")
@@ -168,6 +178,11 @@ class MilvusReader:
         """Whether nobody else writes, so that there is nothing to follow."""
         return False
 
+    @property
+    def _placing(self) -> bool:
+        """Whether this thread places documents: then it misses none."""
+        return False
+
     def _follow(self, since: int = SOON) -> None:
         """Know what the log says by now."""
         self._require_open()
@@ -187,7 +202,7 @@ class MilvusReader:
             self._reload()
             return
         new = self._table.take(commits, self._place_of)
-        self._server = server_of(self._connection, self._table)
+        self._server = server_of(self._connection, self._table, self._server)
         try:
             follow(self._shelf, new, self._server)
         except UnknownDocument:

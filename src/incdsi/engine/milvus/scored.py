@@ -37,8 +37,12 @@ class Source(Protocol):
         """Where these documents are."""
         ...
 
-    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
-        """The best rows for a query (h,): of all documents, or of those in these slots."""
+    def search(self, queries: Floats, limit: int, among: Slots | None, *, vectors: bool) -> list[Hits]:
+        """The best rows for each query (b, h): of all documents, or of those in these slots."""
+        ...
+
+    def by_key(self, keys: Keys) -> dict[int, Floats]:
+        """Those of these rows (h,) that are there, by key."""
         ...
 
     def owners(self, keys: Keys) -> Slots:
@@ -111,7 +115,7 @@ class Products:
         unknown = self._unknown(slots)
         if len(unknown) <= MORE or self._source.count(unknown) > MOST_HITS:
             return self.score(rows)
-        hits = self._source.search(self._query, self._source.count(unknown), unknown, vectors=False)
+        hits = self._source.search(self._query[None], self._source.count(unknown), unknown, vectors=False)[0]
         owners = self._source.owners(hits.keys)
         at_most = self._source.measured(hits.keys[owners >= 0], hits.scores[owners >= 0] + self._doubt)
         screened: dict[int, float] = {}
@@ -169,7 +173,7 @@ class Products:
             limit *= NEXT
 
     def _listed(self, limit: int, among: Slots | None) -> Listed:
-        hits = self._source.search(self._query, limit, among, vectors=True)
+        hits = self._source.search(self._query[None], limit, among, vectors=True)[0]
         best: dict[int, float] = {}
         owners = self._source.owners(hits.keys)
         counted = [number for number, slot in enumerate(owners.tolist()) if slot >= 0 and self._allowed[slot]]

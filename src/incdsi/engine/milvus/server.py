@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from incdsi.engine.milvus.connection import Connection, Keys
-from incdsi.engine.milvus.layout import Names
+from incdsi.engine.milvus.kinds import Kind
+from incdsi.engine.milvus.layout import COPY, Names
 from incdsi.engine.milvus.shelf import Old, Shelf, joined
 from incdsi.engine.protocol import Floats
+from incdsi.errors import UnsupportedFormat
 from incdsi.records import TextVectors
 
 AT_ONCE = 256  # documents read at a time
@@ -18,9 +20,10 @@ AT_ONCE = 256  # documents read at a time
 class Server:
     """The rows of one generation of an index, as new as a view must see them."""
 
-    def __init__(self, connection: Connection, names: Names, since: int) -> None:
+    def __init__(self, connection: Connection, names: Names, kind: Kind, since: int) -> None:
         self.connection = connection
         self.names = names
+        self.kind = kind  # of the index over document vectors
         self.since = since
 
     def vectors(self, keys: Keys) -> dict[int, Floats]:
@@ -33,16 +36,26 @@ class Server:
         found = self.connection.get(self.names.queries, keys, ["v"], self.since)
         return {key: row["v"] for key, row in found.items()}
 
-    def texts(self, keys: Keys) -> dict[int, Floats]:
-        """Those of these embeddings (h,) that may be nearest to a query, by key."""
-        found = self.connection.get(self.names.queries, keys, ["v", "used"], self.since)
-        return {key: row["v"][:-1] for key, row in found.items() if row["used"]}
+    def texts(self, keys: Keys, flag: str = "used") -> dict[int, Floats]:
+        """Those of these embeddings (h,) that have a flag, by key: unless told, that may be nearest to a query."""
+        found = self.connection.get(self.names.queries, keys, ["v", flag], self.since)
+        return {key: row["v"][:-1] for key, row in found.items() if row[flag]}
 
     def sums(self, shelf: Shelf) -> Iterator[Old]:
         """All document vectors and texts of a shelf, a portion of each at a time."""
         rows = shelf.rows[shelf.current()].tolist()
         for start in range(0, len(rows), AT_ONCE):
             yield joined(list(old_vectors(self, shelf, rows[start : start + AT_ONCE]).values()))
+
+
+def kind_at(connection: Connection, names: Names) -> Kind:
+    """How document vectors are searched there; refuses an approximate index that somebody else made."""
+    kind = connection.kind_of(names.documents)
+    if kind.approximate and COPY not in connection.fields(names.queries):
+        raise UnsupportedFormat(
+            f"somebody gave {names.documents} an index {kind.milvus}; make it FLAT again: `incdsi compact` makes others"
+        )
+    return kind
 
 
 def old_vectors(server: Server, shelf: Shelf, rows: Sequence[int]) -> dict[int, Old]:

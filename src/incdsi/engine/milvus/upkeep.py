@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from incdsi.engine.milvus.shelf import Shelf
 from incdsi.engine.settings import KEY, Settings
 from incdsi.errors import ModelNotFound, UnknownDocument
 from incdsi.progress import Progress
-from incdsi.records import JSON
+from incdsi.records import JSON, Record
 
 SWEPT = 4  # writers before, whose unfinished rows are looked for when another begins
 PORTION = 256
@@ -126,3 +126,19 @@ def copied_to_folder(
             copy_records(source, copy, progress)
     finally:
         copy.close()
+
+
+def merged(first: Sequence[Record], rest: Iterator[Record], stored: Iterator[Record]) -> Iterator[Record]:
+    """New records, and for those documents that have none their stored ones; both in the order of rows."""
+    new = iter([*first])
+
+    def following() -> Record | None:
+        return next(new, None) or next(rest, None)
+
+    coming = following()
+    for record in stored:
+        if coming is not None and coming.row == record.row:
+            yield coming
+            coming = following()
+        else:
+            yield record

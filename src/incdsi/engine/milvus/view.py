@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incdsi.engine.local.view import Lexical
-from incdsi.engine.milvus.connection import Hits, Keys
 from incdsi.engine.milvus.constraints import BothCeilings, Ceilings, Rivals
 from incdsi.engine.milvus.scored import Joined, JoinedTexts, NearestTexts, Products
 from incdsi.engine.milvus.server import Server, old_vectors
 from incdsi.engine.milvus.shelf import HERE, Moment, Old, Shelf
+from incdsi.engine.milvus.sources import Indexed, Texts, every_vector
 from incdsi.engine.protocol import Doubles, Floats, Near, Rows, Spreading
 from incdsi.engine.settings import Settings
 from incdsi.errors import UnknownDocument
@@ -23,15 +22,21 @@ from incdsi.rows.groups import Groups
 from incdsi.rows.scores import Mask, Slots
 from incdsi.rows.texts import Measure
 
-RIVALS = 8  # of a query's best that are looked at first
-AT_ONCE = 256  # vectors in one search
-
 
 class MilvusView:
-    """What a shelf shows when this is made; `matching` gives the rows that pass a filter."""
+    """What a shelf shows when this is made; `matching` gives the rows that pass a filter.
+
+    One that is not `exact` uses the index over document vectors, which may be approximate.
+    """
 
     def __init__(
-        self, server: Server, shelf: Shelf, settings: Settings, matching: Callable[[Filter], Rows] | None = None
+        self,
+        server: Server,
+        shelf: Shelf,
+        settings: Settings,
+        matching: Callable[[Filter], Rows] | None = None,
+        *,
+        exact: bool = True,
     ) -> None:
         self.settings = settings
         self._server = server
@@ -39,6 +44,7 @@ class MilvusView:
         self._moment = shelf.moment
         self._scored = False
         self._matching = matching
+        self._exact = exact or not server.kind.approximate
         self._passed: tuple[Filter, Rows] | None = None
 
     def __len__(self) -> int:
@@ -49,8 +55,10 @@ class MilvusView:
 
     def learned(self, query: Floats, where: Filter | None = None) -> Spreading:
         self._scored = True
-        sums, source = self._moment.learned, Vectors(self, self._server, self._shelf)
-        spread, allowed = sums.moments.spread(query), self._allowed(where) & self.stored
+        every = every_vector(self, self._server, self._shelf)
+        source = every if self._exact else Indexed(self, self._server, self._shelf, every)
+        sums, allowed = self._moment.learned, self._allowed(where) & self.stored
+        spread = sums.moments.spread(query)
         there = Products(source, query, spread, allowed, whole=where is None, longest=sums.longest)
         bench = self._shelf.bench
         return there if bench is None else Joined(there, bench.learned(query, where), self._shelf.is_here)
@@ -84,7 +92,8 @@ class MilvusView:
             self._moment = self._shelf.moment
 
     def rivals(self, queries: Floats, without: int | None = None) -> tuple[Doubles, Rows]:
-        scores, rows = Rivals(self, self._server, self._shelf).of(queries, self._slot(without))
+        source = every_vector(self, self._server, self._shelf)
+        scores, rows = Rivals(self, source).of(queries, self._slot(without))
         if self._shelf.bench is not None:
             here = without if without is not None and self._shelf.is_here(without) else None
             best, whose = self._shelf.bench.rivals(queries, here)
@@ -181,92 +190,3 @@ class MilvusBench(MilvusView):
     def _old(self, rows: Sequence[int]) -> Mapping[int, Old]:
         stored = [row for row in rows if row in self._shelf and not self._shelf.is_here(row)]
         return old_vectors(self._server, self._shelf, stored)
-
-
-class Vectors:
-    """Document vectors: one row a document."""
-
-    def __init__(self, view: MilvusView, server: Server, shelf: Shelf) -> None:
-        self._view = view
-        self._server = server
-        self._keys = shelf.all("key")
-        self.owners = shelf.slots_of_keys
-
-    @property
-    def rows(self) -> Rows:
-        return self._view.rows
-
-    def slots(self, rows: Rows) -> Slots:
-        return self._view.slots(rows)
-
-    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
-        where = "" if among is None else f"key in {self._keys[among].tolist()}"
-        names, fields = self._server.names, ["v"] if vectors else []
-        connection, since = self._server.connection, self._server.since
-        return connection.search(names.documents, query[None], limit, since, where=where, fields=fields)[0]
-
-    def count(self, slots: Slots) -> int:
-        return len(slots)
-
-    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
-        keys = self._keys[slots]
-        found = self._server.vectors(keys)
-        _require(self._view, slots, [key in found for key in keys.tolist()])
-        return keys, np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
-
-    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
-        return scores
-
-    def most(self, score: float) -> float:
-        return score
-
-
-class Texts:
-    """The embeddings of documents' texts and of the queries they are placed by."""
-
-    def __init__(self, view: MilvusView, server: Server, shelf: Shelf, measure: Measure) -> None:
-        self._view = view
-        self._server = server
-        self._measure = measure
-        self._keys, self._firsts, self._counts = shelf.all("key"), shelf.all("first"), shelf.all("count")
-        self.owners, self._asked = shelf.slots_of_queries, shelf.asked
-
-    @property
-    def rows(self) -> Rows:
-        return self._view.rows
-
-    def slots(self, rows: Rows) -> Slots:
-        return self._view.slots(rows)
-
-    def search(self, query: Floats, limit: int, among: Slots | None, *, vectors: bool) -> Hits:
-        where = "used == true" + ("" if among is None else f" and owner in {self._keys[among].tolist()}")
-        names, fields = self._server.names, ["v"] if vectors else []
-        connection, since = self._server.connection, self._server.since
-        wider = np.append(query, np.float32(0))[None]  # own scores do not count
-        return connection.search(names.queries, wider, limit, since, where=where, fields=fields)[0]
-
-    def count(self, slots: Slots) -> int:
-        return int(self._counts[slots].sum())
-
-    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
-        ranges = [range(first, first + count) for first, count in self._spans(slots)]
-        found = self._server.texts(np.array([key for some in ranges for key in some], dtype=np.int64))
-        there = [[key for key in some if key in found] for some in ranges]
-        _require(self._view, slots, [bool(some) for some in there])
-        keys = np.array([key for some in there for key in some], dtype=np.int64)
-        return keys, np.stack([found[key] for key in keys.tolist()]), np.array([len(some) for some in there])
-
-    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
-        return np.where(self._asked(keys), self._measure.in_unit(scores), scores) if len(keys) else scores
-
-    def most(self, score: float) -> float:
-        return float(max(score, self._measure.in_unit(np.array([score]))[0]))
-
-    def _spans(self, slots: Slots) -> list[tuple[int, int]]:
-        return list(zip(self._firsts[slots].tolist(), self._counts[slots].tolist(), strict=True))
-
-
-def _require(view: MilvusView, slots: Slots, there: Sequence[bool]) -> None:
-    for slot, found in zip(slots.tolist(), there, strict=True):
-        if not found:  # deleted a while ago, and a view this old is still in use
-            raise UnknownDocument(f"no document in row {view.rows[slot]}; it may have been deleted")

@@ -87,9 +87,10 @@ class MilvusBatch:
 def written(server: Server, lease: Lease, records: Sequence[Record], method: Method) -> tuple[list[Place], int]:
     """Put records on the server, where nobody sees them before a commit; where they are, and since when."""
     places, documents, queries = [], [], []
+    copied = server.kind.approximate
     for record in records:
-        (key,), first = lease.keys("document"), lease.keys("query", embedding_count(record, method))[0]
-        place, document, rows = stored(record, key, first, method)
+        (key,), first = lease.keys("document"), lease.keys("query", embedding_count(record, method, copied))[0]
+        place, document, rows = stored(record, key, first, method, copied)
         places.append(place)
         documents.append(document)
         queries += rows
