@@ -9,9 +9,11 @@ would: the document of the best chunk is found.
 from __future__ import annotations
 
 import argparse
+import shelve
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,18 @@ from numpy.typing import NDArray
 from benchmarks.index.run import say
 from benchmarks.joined import Asked, Ranks, Told, joined
 from benchmarks.machine import write
+from benchmarks.real import RealData, real_data
 from incdsi import Document, Index
+from incdsi.index.quality import LEARNED_ALONE, WORDS_ALONE, Probe, ranks_by_fusion
 from incdsi.progress import Progress
-from incdsi.text.encoders import Encoder, count_tokens, load_encoder, tokens_read
+from incdsi.text.encoders import Encoder, count_tokens, tokens_read
 from incdsi.text.encoders.fetch import HUB_NAME, installed_model
 from incdsi.text.passages import Sections
 from incdsi.text.sentences import sentence_spans
-from incdsi_lab.data import read_jsonl
-from incdsi_lab.data.location import data_home
+from incdsi_lab.embedded import cache_home
 
 CHUNK = 200  # words of a peer's chunk
+PORTION = 64  # texts embedded before they are kept
 MODES = ("fused", "learned", "lexical")
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -38,13 +42,13 @@ Embed = Callable[[Sequence[str]], Floats]
 
 
 class Remembering:
-    """An encoder that embeds no text twice, however many indexes are made of it."""
+    """An encoder that embeds no text twice, however many indexes are made of it; `known` are embedded already."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, known: Mapping[str, Floats]) -> None:
         self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
         self.tokens_read = tokens_read(encoder)
         self.count_tokens = partial(count_tokens, encoder)
-        self._embed = remembered(encoder.encode)
+        self._embed = remembered(encoder.encode, f"passages-{encoder.fingerprint[:12]}", known)
 
     def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         return self._embed(texts).reshape(len(texts), self.dimension)
@@ -52,14 +56,21 @@ class Remembering:
     encode_each = encode
 
 
-def remembered(embed: Embed) -> Embed:
-    """The same function, asked for each text once."""
-    known: dict[str, Floats] = {}
+def remembered(embed: Embed, name: str, given: Mapping[str, Floats]) -> Embed:
+    """The same function, asked for each text once and kept under a name in the user's cache."""
+    kept = shelve.open(str(cache_home() / name))  # noqa: SIM115  (as long as the run)
+    known = dict(given)
 
     def found(texts: Sequence[str]) -> Floats:
+        for text in texts:
+            if text not in known and (key := sha256(text.encode()).hexdigest()) in kept:
+                known[text] = kept[key]
         new = list(dict.fromkeys(text for text in texts if text not in known))
-        if new:
-            known.update(zip(new, embed(new), strict=True))
+        for start in range(0, len(new), PORTION):
+            some = new[start : start + PORTION]
+            known.update(zip(some, embed(some), strict=True))
+            kept.update((sha256(text.encode()).hexdigest(), known[text]) for text in some)
+            kept.sync()
         return np.array([known[text] for text in texts], np.float32)
 
     return found
@@ -67,7 +78,6 @@ def remembered(embed: Embed) -> Embed:
 
 def ours(asked: Asked, encoder: Encoder) -> dict[str, Told]:
     """What an index finds with long documents in passages, and whole; and what the passages gain."""
-    ids = [asked.documents[place].id for place in asked.right]
     ranks: dict[str, dict[str, Ranks]] = {}
     for name, splitter in (("whole texts", "none"), ("passages", Sections())):
         with (
@@ -76,17 +86,24 @@ def ours(asked: Asked, encoder: Encoder) -> dict[str, Told]:
         ):
             say(f"ours, {name}: adding {len(asked.documents):,} documents")
             index.add_many(asked.documents)
-            for mode in MODES:
-                say(f"ours, {name}: asking {len(ids):,} questions, {mode}")
-                hits = index.search_many(asked.questions, 11, mode=mode)
-                found = [[hit.document_id for hit in some] for some in hits]
-                places = [some.index(id) + 1 if id in some else 99 for some, id in zip(found, ids, strict=True)]
-                ranks.setdefault(name, {})[mode] = np.array(places, dtype=np.intp)
+            say(f"ours, {name}: asking {len(asked.questions):,} questions")
+            ranks[name] = _ranks(index, asked, encoder)
     whole = ranks["whole texts"]
     return {
         **{f"ours, passages: {mode}": asked.told(some, whole[mode]) for mode, some in ranks["passages"].items()},
         **{f"ours, whole texts: {mode}": asked.told(some) for mode, some in whole.items()},
     }
+
+
+def _ranks(index: Index, asked: Asked, encoder: Encoder) -> dict[str, Ranks]:
+    view, rows = index.engine.view(), {record.document.id: record.row for record in index.engine.records()}
+    questions = zip(asked.questions, encoder.encode(asked.questions), asked.right, strict=True)
+    probes = [
+        Probe(text=text, embedding=embedding, row=rows[asked.documents[place].id], dense=0.0)
+        for text, embedding, place in questions
+    ]
+    found = ranks_by_fusion(view, probes, (view.settings.fusion, LEARNED_ALONE, WORDS_ALONE))
+    return dict(zip(MODES, found, strict=True))
 
 
 def chunks(document: Document) -> list[str]:
@@ -149,9 +166,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-peers", action="store_true")
     arguments = parser.parse_args()
-    collection = read_jsonl(data_home() / "squad_plus", "squad_plus")
-    mixed = joined(collection, arguments.documents, arguments.short, arguments.questions, arguments.seed)
-    encoder, embed = Remembering(load_encoder()), None if arguments.no_peers else _sentence_transformers()
+    data = real_data("squad_plus")
+    mixed = joined(data.collection, arguments.documents, arguments.short, arguments.questions, arguments.seed)
+    encoder, embed = Remembering(data.encoder, _embedded(data)), None if arguments.no_peers else _peers_model()
     cases = {}
     for name, asked in (("long alone", mixed.long_alone), ("long among short", mixed)):
         cases[name] = {**ours(asked, encoder), **(peers(asked, embed) if embed else {})}
@@ -160,11 +177,22 @@ def main() -> None:
     print(f"written to {write('passages' + ('' if embed else '-' + arguments.questions), {**facts, 'cases': cases})}")
 
 
-def _sentence_transformers() -> Embed:
+def _embedded(data: RealData) -> dict[str, Floats]:
+    """Everything of the set that is embedded already."""
+    contents = zip((one.content for one in data.documents), data.embeddings, strict=True)
+    asked = (pair for some in (data.queries, data.spans) for pair in zip(some.texts, some.embeddings, strict=True))
+    return {**dict(contents), **dict(asked)}
+
+
+def _peers_model() -> Embed:
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer(str(installed_model() or HUB_NAME), device="cpu")
-    return remembered(lambda texts: np.asarray(model.encode(list(texts), normalize_embeddings=True)))
+
+    def embed(texts: Sequence[str]) -> Floats:
+        return np.asarray(model.encode(list(texts), normalize_embeddings=True))
+
+    return remembered(embed, "passages-sentence-transformers", {})
 
 
 def _show(name: str, found: dict[str, Told]) -> None:

@@ -280,6 +280,14 @@ def test_a_folder_of_texts(write: Write, tmp_path: Path) -> None:
     assert found[0].text.startswith("Intro")
 
 
+def test_a_restructured_text_is_called_by_its_first_underlined_title(write: Write) -> None:
+    text = f".. _bz2:\n\n:mod:`!bz2` --- Support for bzip2 compression\n{'=' * 49}\n\nReads files.\n"
+    (document, _) = next(read_documents(write("library/bz2.rst", text).parent))
+    assert (document.id, document.text) == ("bz2.rst", text)
+    assert document.title == ":mod:`!bz2` --- Support for bzip2 compression"
+    assert next(read_documents(write("plain.rst", "no title")))[0].title == "plain"
+
+
 def test_a_single_text_file_is_one_document(write: Write) -> None:
     ((document, queries),) = read_documents(write("note.md", "# Title\nbody"))
     assert (document.id, document.title, queries) == ("note.md", "Title", [])

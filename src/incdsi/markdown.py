@@ -1,9 +1,12 @@
-"""Headings and links of Markdown, read in time linear in the text."""
+"""Headings and links of Markdown and reStructuredText, read in time linear in the text."""
 
 from __future__ import annotations
 
 import re
 
+LONGEST = 200  # characters of a heading
+_RULE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}+[ \t\r]*+")
+_BULLET = re.compile(r"(?:[-*+•>|]|\d{1,3}[.)])[ \t]")
 # No class takes an opening bracket, so the search from one ends before the next.
 _LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^)\s\[]*+\)")
 
@@ -21,6 +24,20 @@ def heading(line: str) -> str | None:
     title = rest.strip(" \t\r")
     open_ended = title.rstrip("#")
     return title if open_ended and not open_ended.endswith((" ", "\t")) else open_ended.rstrip(" \t")
+
+
+def underlines(line: str, before: str) -> bool:
+    """Whether this line is a rule about as long as the title that stands before it."""
+    title = before.rstrip()
+    return (
+        0 < len(title) <= min(LONGEST, len(line.rstrip()) + 3)
+        and _RULE.fullmatch(line) is not None
+        and not title.endswith((".", ","))
+        and not title[0].isspace()
+        and not _BULLET.match(before)
+        and _RULE.fullmatch(before) is None
+        and heading(before) is None
+    )
 
 
 def without_links(text: str) -> str:

@@ -44,6 +44,17 @@ def test_semicolons_tabs_arrays_and_stdin_are_taken_as_they_are(run: Run, encode
     assert found(run) == ["b-1", "t-1", "x", "y", "j1", "j2"]
 
 
+@pytest.mark.parametrize("verb", ["add", "upsert", "sync"])
+def test_files_of_a_folder_that_are_not_read_are_counted(run: Run, encoder: str, verb: str) -> None:
+    Path("notes/deep").mkdir(parents=True)
+    for name in ("a.md", "b.rst", "deep/c.html", "d.csv", ".hidden.html", "LICENSE"):
+        Path("notes", name).write_text("A rope to climb with", encoding="utf-8")
+    said = run(verb, "notes", "--encoder", encoder).stderr
+    assert "3 files were left out (.csv, .html, no ending); of a folder .txt, .md, .markdown, .rst are read" in said
+    assert run("upsert", "notes", "--json").stderr == ""
+    assert found(run) == ["a.md", "b.rst"]
+
+
 def test_a_table_on_stdin_without_its_format_is_told_of_the_option(run: Run, encoder: str) -> None:
     said = run("add", "-", "--encoder", encoder, stdin=TABS, code=1).stderr
     first, kept = said.splitlines()
@@ -54,8 +65,8 @@ def test_a_table_on_stdin_without_its_format_is_told_of_the_option(run: Run, enc
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["add", "report.pdf"], "report.pdf: unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt or .md"),
-        (["add", "pictures"], "pictures: no documents found: there are no .txt or .md files in this folder"),
+        (["add", "report.pdf"], "report.pdf: unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt, .md or .rst"),
+        (["add", "pictures"], "pictures: no documents found: there are no .txt, .md or .rst files in this folder"),
         (["add", "missing.jsonl"], "missing.jsonl: no such file or folder; check the path"),
         (["add", "docs.jsonl", "--index", "docs.jsonl"], "docs.jsonl is a file; choose a new or an empty folder"),
         (["search", "boots", "--index", "docs.jsonl"], "docs.jsonl is a file; an index is a folder"),

@@ -47,9 +47,22 @@ def test_add_says_what_conflicts(run: Run, encoder: str) -> None:
     assert told["documents"][0]["conflicts"] == ["a"]
     run("delete", "b")
     said = run("add", "b.jsonl").stdout
-    assert "1 document conflicts with others (often near-duplicates):" in said
-    assert "conflicts with" in said
-    assert "compromised: the best vector there is, but some query is lost" in " ".join(said.split())
+    assert "1 of 1 competes with others for a query, as near-duplicates do. All are in the index" in said
+    assert "competes with" in said
+    assert "compromised: placed as well as can be, but for some query it and another" in " ".join(said.split())
+
+
+def test_many_that_compete_are_a_sentence_and_the_ten_that_lose_most(run: Run, encoder: str) -> None:
+    some = [{"id": f"p-{n}", "text": f"the sea is deep {n}", "queries": ["who won the sea"]} for n in range(30)]
+    told = json.loads(run("add", write("a.jsonl", some), "--encoder", encoder, "--json").stdout)["documents"]
+    found = sorted((one for one in told if one["conflicts"]), key=lambda one: one["margin"])
+    assert len(found) > 10
+    run("delete", *(one["id"] for one in some))
+    said = run("add", "a.jsonl").stdout
+    assert f"{len(found)} of 30 compete with others for a query" in said
+    assert "The 10 that lose most (--json has all):" in said
+    shown = [line.split()[0] for line in said.splitlines() if line.startswith("p-")]
+    assert (len(shown), shown[0]) == (10, found[0]["id"])
 
 
 def test_add_reads_stdin_and_a_folder(run: Run, encoder: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -65,10 +65,12 @@ class Change:
         if opened is None:
             raise InvalidInput(sentences(["no good documents found", *self.skipped], "lines"))
 
-    def show(self, *, as_json: bool, quiet: bool) -> None:
-        """The result for people or as JSON; what was left out on stderr."""
+    def show(self, *, as_json: bool, quiet: bool, others: Sequence[str] = ()) -> None:
+        """The result for people or as JSON; what was left out on stderr, `others` among it."""
         if self.skipped and not as_json:
             note(sentences(self.skipped, "lines"), quiet=quiet)
+        for sentence in others:
+            note(sentence, quiet=as_json or quiet)
         if as_json:
             emit(self._json())
         else:

@@ -89,15 +89,16 @@ def _confidence(hit: Hit, known: bool) -> list[str]:
 
 
 def conflicts_table(additions: Iterable[Addition]) -> list[RenderableType]:
-    """The documents that lost a query or threaten another document; nothing when there is none."""
-    found = [addition for addition in additions if addition.conflicts]
+    """The documents that compete with others for a query, those that lose most first; nothing when there is none."""
+    added = list(additions)
+    found = sorted((one for one in added if one.conflicts), key=lambda one: one.margin)
     if not found:
         return []
     rows = [(one.document_id, one.status, f"{one.margin:.3f}", _some(one.conflicts)) for one in found[:MOST_CONFLICTS]]
-    count = f"{len(found):,} {'document conflicts' if len(found) == 1 else 'documents conflict'} with others"
-    more = f"; {MOST_CONFLICTS} are shown, --json has all" if len(found) > MOST_CONFLICTS else ""
-    heading = f"\n{count} (often near-duplicates){more}:"
-    return [heading, table(("id", "status", "margin", "conflicts with"), rows)]
+    compete = f"{len(found):,} of {len(added):,} {'competes' if len(found) == 1 else 'compete'} with others for a query"
+    more = f" The {MOST_CONFLICTS} that lose most (--json has all):" if len(found) > MOST_CONFLICTS else ""
+    heading = f"\n{compete}, as near-duplicates do. All are in the index and can be found.{more}"
+    return [heading, table(("id", "status", "margin", "competes with"), rows)]
 
 
 def status_legend(additions: Iterable[Addition]) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incdsi.documents import Document
@@ -50,6 +51,20 @@ def read_batches(
         problems.clear()
         if last:
             return
+
+
+def left_out(source: str | Path) -> list[str]:
+    """A sentence about the files of a folder that are of other kinds than are read; none about a file."""
+    from incdsi.readers.beir import is_beir
+    from incdsi.readers.folder import ENDINGS, other_endings
+
+    folder = Path(source)
+    others = other_endings(folder) if folder.is_dir() and not is_beir(folder) else {}
+    if not others:
+        return []
+    kinds = ", ".join(sorted(ending or "no ending" for ending in others))
+    files = "1 file was" if sum(others.values()) == 1 else f"{sum(others.values()):,} files were"
+    return [f"{files} left out ({kinds}); of a folder {', '.join(ENDINGS)} are read, add tables one by one"]
 
 
 def stdin_lines() -> Iterator[str]:

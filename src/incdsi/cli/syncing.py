@@ -15,7 +15,7 @@ from incdsi.cli.opening import TOGETHER, is_there, open_index, open_or_create
 from incdsi.cli.options import AsJson, EncoderName, IndexPlace, Language, Quiet, SkipBad, is_address
 from incdsi.cli.output import count, emit, note, sentences, show
 from incdsi.cli.progress import progress
-from incdsi.cli.reading import read_batches
+from incdsi.cli.reading import left_out, read_batches
 from incdsi.documents import Document
 from incdsi.errors import DuplicateDocument, InvalidInput
 from incdsi.progress import Progress
@@ -29,7 +29,7 @@ OWN_MARK = "original_source"  # what a file's front matter calls so
 
 @app.command()
 def sync(
-    folder: Annotated[Path, typer.Argument(help="A folder of .txt and .md files.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of .txt, .md and .rst files.")],
     index: IndexPlace,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and do nothing.")] = False,
     prefix: Annotated[str, typer.Option("--prefix", metavar="TEXT", help="Put before every id.")] = "",
@@ -64,6 +64,8 @@ def sync(
                 plan.carry_out(opened, report)
     if skipped and not as_json:
         note(sentences(skipped, "files"), quiet=quiet)
+    for sentence in left_out(folder):
+        note(sentence, quiet=as_json or quiet)
     if as_json:
         emit({"dry_run": dry_run, **plan.as_json(), "skipped": skipped})
     else:

@@ -32,7 +32,7 @@ from incdsi.cli.options import (
 )
 from incdsi.cli.output import conflicts_table, count, emit, sentences, show
 from incdsi.cli.progress import progress
-from incdsi.cli.reading import read_batches, stdin_lines
+from incdsi.cli.reading import left_out, read_batches, stdin_lines
 from incdsi.errors import UnknownDocument
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def add(
         read_batches(source, queries, batch, layout),
         lambda: open_or_create(index, encoder, tuning, generator, language=language, hidden=as_json or quiet),
     )
-    change.show(as_json=as_json, quiet=quiet)
+    change.show(as_json=as_json, quiet=quiet, others=left_out(source))
 
 
 @app.command()
@@ -145,7 +145,7 @@ def upsert(
         read_batches(source, queries, layout=layout),
         lambda: open_or_create(index, encoder, language=language, hidden=as_json or quiet),
     )
-    change.show(as_json=as_json, quiet=quiet)
+    change.show(as_json=as_json, quiet=quiet, others=left_out(source))
 
 
 @app.command()

@@ -22,7 +22,7 @@ def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnEr
 
     JSONL (also "-", standard input), CSV and TSV, gzipped or not, and Parquet: `id`, `title`, `text`, `queries`, or
     what `layout` names; what is beside them becomes metadata (of CSV and TSV by column: see `columns.py`). A folder of
-    .txt and .md files: the id is the relative path, the title the first heading or the name. A BEIR
+    .txt, .md and .rst files: the id is the relative path, the title the first heading or the name. A BEIR
     folder: the queries are those its qrels/train.tsv gives. `irds:beir/scifact/train`, a collection of ir_datasets:
     the queries are its own if it is named `train`.
 
@@ -42,7 +42,7 @@ def read_documents(source: str | Path, *, layout: Layout = PLAIN, on_error: OnEr
             first[found[0].id] = place
             yield found
     if count == 0:
-        inside = ": there are no .txt or .md files in this folder" if Path(source).is_dir() else ""
+        inside = ": there are no .txt, .md or .rst files in this folder" if Path(source).is_dir() else ""
         raise InvalidFile(f"no documents found{inside}", path=source)
 
 

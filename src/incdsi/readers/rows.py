@@ -66,7 +66,7 @@ def format_of(source: str | Path) -> Format:
     found = ENDINGS.get(_ending(Path(source)))
     if found is None:
         raise InvalidFile(
-            "unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt or .md (convert others first), "
+            "unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt, .md or .rst (convert others first), "
             "or name the format with --format",
             path=source,
         )

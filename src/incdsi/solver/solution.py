@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 
 class Status(Enum):
-    """How a solve ended; the value is the sentence to show."""
+    """How a solve ended; the value is the sentence to show.
+
+    To insist on a query that is lost, raise weights.retrieve or lower weights.anchor.
+    """
 
     SOLVED = "it wins its queries, and every other document keeps its own"
     COMPROMISED = (
-        "the best vector there is, but some query is lost or threatened: "
-        "raise weights.retrieve, lower weights.anchor, drop a query, or look for a near-duplicate"
+        "placed as well as can be, but for some query it and another document are close, as near-duplicates are; "
+        "nothing needs mending unless that query matters: then teach it, or remove a duplicate"
     )
     INFEASIBLE = (
         "no vector wins these queries while every other document keeps its own: "

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from incdsi.markdown import heading, without_links
+from incdsi.markdown import LONGEST, heading, underlines, without_links
 
-LONGEST = 200  # characters of a heading
 DEEPEST = 3  # spaces before a fence; with more it is in a list
 _TAGGED = re.compile(r"<h([1-6])\b[^<>]{0,200}+>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*+>")
-_RULE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}+[ \t\r]*+")
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+(?=[^`]*+$)|~{3,}+)[ \t\r]*+")
-_BULLET = re.compile(r"(?:[-*+•>|]|\d{1,3}[.)])[ \t]")
 
 
 class Heading(NamedTuple):
@@ -55,7 +52,8 @@ def headings(text: str) -> list[Heading]:
     closing, closed, before, place = _closing(lines), -1, "", 0
     for number, line in enumerate(lines):
         if number > closed:
-            if _underlines(line, before, fence=number in closing):
+            fence = number in closing and line.rstrip() in ("~~~", "```")
+            if not fence and underlines(line, before):
                 if line[0] not in rules:
                     rules.append(line[0])
                 level = rules.index(line[0]) + 1
@@ -106,21 +104,6 @@ def _in_line(line: str, place: int) -> Iterator[Heading]:
             if end >= 0:
                 said = _plain(_TAG.sub(" ", line[tag.end() : end]))
                 yield Heading(place + tag.start(), place + end + len("</h1>"), int(tag[1]), said)
-
-
-def _underlines(line: str, before: str, *, fence: bool) -> bool:
-    """Whether this line is a rule about as long as the title that stands before it; Markdown's fences have three."""
-    title = before.rstrip()
-    return (
-        0 < len(title) <= min(LONGEST, len(line.rstrip()) + 3)
-        and _RULE.fullmatch(line) is not None
-        and not (fence and line.rstrip() in ("~~~", "```"))
-        and not title.endswith((".", ","))
-        and not title[0].isspace()
-        and not _BULLET.match(before)
-        and _RULE.fullmatch(before) is None
-        and heading(before) is None
-    )
 
 
 def _plain(title: str) -> str:
