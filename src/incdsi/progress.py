@@ -41,4 +41,8 @@ class Stopwatch:
         """Count the block's time towards this step, unless it raises."""
         begin = time.perf_counter()
         yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begin
+        self.count(name, time.perf_counter() - begin)
+
+    def count(self, name: str, seconds: float) -> None:
+        """Count seconds that were spent elsewhere towards this step."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds

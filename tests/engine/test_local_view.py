@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -138,6 +139,41 @@ def test_fused_search_is_that_of_sorting_everything(screen, seed, n, k, fusion, 
     found = fused(view.learned(query, where), view.nearest(query, where), view.lexical(text, where), fusion).top(k)
     assert found.scores == pytest.approx([by_row[row] for row in expected], abs=1e-5)
     assert [by_row[row] for row in found.rows.tolist()] == pytest.approx(found.scores, abs=1e-5)
+
+
+def scored(live: Live, query: np.ndarray, text: str) -> dict[str, list[tuple[int, float]]]:
+    parts = {"learned": live.learned(query), "nearest": live.nearest(query), "lexical": live.lexical(text)}
+    found = {name: part.top(100) for name, part in parts.items()}
+    return {name: list(zip(best.rows.tolist(), best.scores.tolist(), strict=True)) for name, best in found.items()}
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_a_document_that_is_lifted_and_put_back_elsewhere_is_as_if_it_had_always_been_there(seed, n, mapped):
+    rng = np.random.default_rng(seed)
+    with patch("incdsi.rows.table.BLOCK_ROWS", 8):
+        shelf = Shelf(rng, n)
+        live = shelf.live.bench() if mapped else shelf.live
+        rows = rng.choice(np.arange(1, n + 1), 1 + n // 3, replace=False).tolist()
+        live.lift(rows)
+        assert len(live) == n - len(rows)
+        assert not any(row in live for row in rows)
+        query, text = rng.normal(size=H).astype(np.float32), "map rope"
+        assert not {row for row, _ in scored(live, query, text)["learned"]} & set(rows)
+        assert not set(live.rivals(query[None])[1].tolist()) & set(rows)
+        for row in rows:
+            vector = rng.normal(size=H).astype(np.float32)
+            shelf.records[row] = replace(shelf.records[row], vector=vector)
+        live.put([shelf.records[row] for row in rows])
+        fresh = Live(SETTINGS)
+        fresh.put([shelf.records[row] for row in sorted(shelf.records)])
+        assert scored(live, query, text) == scored(fresh, query, text)
+        assert live.learned(query).unit.deviation == pytest.approx(fresh.learned(query).unit.deviation, rel=1e-6)
+        vector = rng.normal(size=(1, H))
+        one, other = (some.preserve(0.5).nearest(vector, n)[0] for some in (live, fresh))
+        assert sorted(zip(one.owners.tolist(), one.ceilings.tolist(), strict=True)) == sorted(
+            zip(other.owners.tolist(), other.ceilings.tolist(), strict=True)
+        )
 
 
 def test_units_are_those_of_all_documents_and_leave_no_trace_of_the_removed():

@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from incdsi.documents import Addition, Document
-from incdsi.errors import DiskFull, DuplicateDocument, Overloaded
+from incdsi.errors import DiskFull, DuplicateDocument, InvalidInput, Overloaded
 from incdsi.index import Index
 from incdsi.index.receipts import Receipts
 from incdsi.records import Record
@@ -35,6 +35,13 @@ def held(gate: threading.Event) -> Write[bool]:
     return Write(act=lambda index: gate.wait(30))
 
 
+def let_go(gate: threading.Event, queue: WriteQueue) -> None:
+    """Open the gate once everything behind it is drafted."""
+    while not all(write.ready.is_set() for write in list(queue._waiting)):
+        time.sleep(0.01)
+    gate.set()
+
+
 def document(id: str) -> Document:
     return Document(id=id, text=f"a tent for {id}")
 
@@ -44,7 +51,7 @@ def test_what_piles_up_is_added_together_and_a_bad_one_fails_alone(index: Index)
     queue = WriteQueue(index, 100, groups.append)
     queue.submit(held(gate))
     futures = [queue.submit(Add.of([document(id)], {id: [f"what is {id}"]})) for id in ("a", "b", "a", "c")]
-    gate.set()
+    let_go(gate, queue)
     done = [future.result(30) for future in (futures[0], futures[1], futures[3])]
     with pytest.raises(DuplicateDocument, match="'a'"):
         futures[2].result(30)
@@ -68,7 +75,7 @@ def test_an_error_nobody_foresaw_is_told_to_each_and_the_next_write_is_done(
     with monkeypatch.context() as patched:
         patched.setattr(index, "add_many", broken)
         futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
-        gate.set()
+        let_go(gate, queue)
         for future in futures:
             with pytest.raises(OSError, match="does not answer"):
                 future.result(30)
@@ -87,7 +94,7 @@ def test_a_group_that_was_committed_is_not_tried_again(index: Index, monkeypatch
 
     monkeypatch.setattr(index, "add_many", late)
     futures = [queue.submit(Add.of([document(id)], {})) for id in ("a", "b")]
-    gate.set()
+    let_go(gate, queue)
     for future in futures:
         with pytest.raises(MemoryError):  # and not that they are duplicates
             future.result(30)
@@ -100,7 +107,7 @@ def test_a_group_is_committed_once(index: Index) -> None:
     queue = WriteQueue(index, 100)
     queue.submit(held(gate))
     futures = [queue.submit(Add.of([document(str(number))], {})) for number in range(10)]
-    gate.set()
+    let_go(gate, queue)
     versions = {future.result(30).version for future in futures}
     queue.close()
     assert versions == {index.version}
@@ -113,7 +120,7 @@ def test_each_of_a_group_is_answered_under_its_own_key(index: Index) -> None:
     for id in ("a", "b", "c"):
         ticket = Ticket(key=f"key of {id}", request=b"")
         queue.submit(Add.of([document(id)], {}, Kept(ticket=ticket, reply=named)))
-    gate.set()
+    let_go(gate, queue)
     queue.close()
     answers = [index.receipts.find(f"key of {id}") for id in ("a", "b", "c")]
     assert [answer.content for answer in answers if answer] == [b"a", b"b", b"c"]
@@ -137,6 +144,35 @@ def test_other_writes_keep_their_place_between_additions(index: Index) -> None:
     queue.close()
     assert order == ["1 there"]
     assert "a" in index
+
+
+def test_documents_are_encoded_before_their_turn_and_not_again(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded, gate, queue = list[str](), threading.Event(), WriteQueue(index, 100)
+    encode = type(TOY).encode
+
+    def counted(self: Any, texts: Sequence[str], *rest: Any) -> Any:
+        encoded.extend(texts)
+        return encode(self, texts, *rest)
+
+    monkeypatch.setattr(type(TOY), "encode", counted)
+    queue.submit(held(gate))
+    futures = [queue.submit(Add.of([document(id)], {id: [f"what is {id}"]})) for id in ("a", "b", "a")]
+    let_go(gate, queue)
+    assert {"what is a", "what is b"} <= set(encoded)
+    assert futures[0].result(30).result[0].seconds["encode"] > 0
+    with pytest.raises(DuplicateDocument):
+        futures[2].result(30)
+    queue.close()
+    assert encoded.count("what is b") == 1
+    assert index.queries("b") == ["what is b"]
+
+
+def test_what_cannot_be_drafted_ahead_is_refused_when_its_turn_comes(index: Index) -> None:
+    queue = WriteQueue(index, 100)
+    with pytest.raises(InvalidInput, match="expected its queries as a list"):
+        queue.submit(Add.of([document("a")], {"a": [None]})).result(30)  # type: ignore[list-item]
+    assert queue.submit(Add.of([document("b")], {})).result(30).result[0].document_id == "b"
+    queue.close()
 
 
 def test_a_full_queue_refuses_and_closing_does_what_was_accepted(index: Index) -> None:

@@ -166,6 +166,10 @@ class Bench(View, Protocol):
         """Hide these documents."""
         ...
 
+    def lift(self, rows: Sequence[int]) -> None:
+        """Hide these documents until they are `put` back, with the same texts and at other vectors."""
+        ...
+
 
 class Batch(Protocol):
     """Changes that become durable and then visible together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from incdsi.documents import LONGEST_ID, Document, Taught, fold, utf8
 from incdsi.errors import DuplicateDocument, InvalidDocument, InvalidInput, UnknownDocument
 from incdsi.filters import comparables
+from incdsi.index.ahead import Ahead, Wording
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import Record, StoredPassage, StoredQuery, TextVectors, passage_text, texts_of, words_of
 from incdsi.text.encoders import Encoder, for_documents
@@ -32,7 +33,8 @@ Floats = NDArray[np.float32]
 class Draft:
     """A document with its text's embedding (h,), queries and passages, not yet placed; `row` is or will be its own.
 
-    The text of a long one is embedded as the mean of its passages.
+    The text of a long one is embedded as the mean of its passages. `start` is a vector that it had under the same
+    encoder: nothing but the time to solve depends on it.
     """
 
     document: Document
@@ -40,6 +42,7 @@ class Draft:
     queries: tuple[StoredQuery, ...]
     passages: tuple[StoredPassage, ...] = ()
     row: int = 0
+    start: Floats | None = None
 
     @classmethod
     def of(cls, record: Record) -> Draft:
@@ -68,6 +71,11 @@ class Draft:
         return texts_of(self.embedding, self.queries, self.passages)
 
     @property
+    def wording(self) -> Wording:
+        """Its queries as they are before they are embedded."""
+        return tuple((query.text, query.generated, query.taught, query.held_out) for query in self.queries)
+
+    @property
     def taught(self) -> bool:
         """Whether it was taught anything."""
         return any(query.taught for query in self.queries)
@@ -86,7 +94,8 @@ class _Text:
 class Drafter:
     """How documents are prepared: the encoder, ways to query generator and splitter, whether queries are held out.
 
-    In `one_pass`, generated queries that stand in the text are embedded with it.
+    In `one_pass`, generated queries that stand in the text are embedded with it. What was drafted `ahead` is not
+    drafted again.
 
     No query is generated for a document that another has, one that is indexed (`elsewhere`), or one before it in the
     batch, unless others have them all. That depends on the order of the changes alone, not on what is added together
@@ -99,6 +108,13 @@ class Drafter:
     hold_out: bool
     elsewhere: Callable[[str, int], bool]
     one_pass: bool = False
+    ahead: Ahead = field(default_factory=Ahead)
+
+    def drafts_ahead(self, documents: Sequence[Document], natural: Mapping[str, Sequence[str]]) -> None:
+        """Draft new documents before their turn to be written."""
+        watch = Stopwatch()
+        drafts = self.drafts(documents, natural, 0, watch)
+        self.ahead.keep(drafts, self._by, watch.seconds["encode"])
 
     def drafts(
         self,
@@ -120,14 +136,33 @@ class Drafter:
                 own = distinct(natural.get(document.id, ()))
                 asked.append(self._asked(document, own, generated[document.id], before=before))
                 before |= {fold(one.text) for one in asked[-1]}
-        encoded: list[Draft] = []
+        known = self._drafted_ahead(documents, asked, watch)
+        new = [place for place in range(len(documents)) if place not in known]
         with watch.step("encode"):
-            for start in range(0, len(documents), STEP):
-                some = slice(start, start + STEP)
-                encoded += self._encoded(documents[some], asked[some])
+            for start in range(0, len(new), STEP):
+                some = new[start : start + STEP]
+                encoded = self._encoded([documents[place] for place in some], [asked[place] for place in some])
+                known |= zip(some, encoded, strict=True)
                 if progress is not None:
-                    progress(len(encoded), len(documents))
-        return [replace(draft, row=row) for row, draft in enumerate(encoded, start=first_row)]
+                    progress(len(known), len(documents))
+        return [replace(known[place], row=first_row + place) for place in range(len(documents))]
+
+    def _drafted_ahead(
+        self, documents: Sequence[Document], asked: Sequence[Sequence[_Text]], watch: Stopwatch
+    ) -> dict[int, Draft]:
+        """Those drafted already as they would be now, by place; the time they took is counted."""
+        found = {}
+        for place, (document, some) in enumerate(zip(documents, asked, strict=True)):
+            wording = tuple((str(one.text), one.generated, isinstance(one.text, Taught), one.held_out) for one in some)
+            made = self.ahead.find(document, wording, self._by)
+            if made is not None:
+                found[place], seconds = made
+                watch.count("encode", seconds)
+        return found
+
+    @property
+    def _by(self) -> object:
+        return self.encoder.fingerprint, self.one_pass
 
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
         """A stored document with another text: what people asked is kept, what was generated is made anew.

@@ -125,6 +125,7 @@ def _newcomer(
         settings.hyperparameters.anchor_scale * draft.embedding.astype(np.float64),
         owner=draft.row,
         rival_owners=owners,
+        start=None if draft.start is None else draft.start.astype(np.float64),
     )
     if settings.method == "paper":
         return newcomer

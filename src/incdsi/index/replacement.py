@@ -80,9 +80,10 @@ def sweep(
     it too.
     """
     known = (solved[record.row].applied(record) if record.row in solved else record for record in records)
-    for drafts in portions(map(Draft.of, known), settings, lambda draft: draft.taught, BATCH):
+    drafts_of = (replace(Draft.of(one), start=one.vector if one.row in bench else None) for one in known)
+    for drafts in portions(drafts_of, settings, lambda draft: draft.taught, BATCH):
         if len(drafts) > 1:
-            bench.remove([draft.row for draft in drafts if draft.row in bench])
+            bench.lift([draft.row for draft in drafts if draft.row in bench])
         batch = [result.record for result in place_in_order(bench, drafts, settings)]
         bench.put(batch)
         solved.update((record.row, Solved.of(record)) for record in batch)
@@ -93,7 +94,8 @@ def sweep(
 def replaced(bench: Bench, source: Iterable[Record], settings: Settings, progress: Progress | None) -> Replacement:
     """All records of `source` placed under these settings, each seeing all others in the end.
 
-    A bench that is not empty shows them placed by such settings already: then one sweep does, not two from nothing.
+    On a bench that shows them where they are by other settings one sweep does, and ends better than two from nothing:
+    no document is placed before the others are there.
     """
     sweeps, done, solved = 1 if len(bench) else SWEEPS, 0, dict[int, Solved]()
     total = sweeps * sum(1 for _ in source)

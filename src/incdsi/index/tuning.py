@@ -26,7 +26,7 @@ from incdsi.index.quality import (
     ranks_by_fusion,
     reached,
 )
-from incdsi.index.replacement import Replacement, place_taught_last, replaced, sweep
+from incdsi.index.replacement import Replacement, Solved, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
@@ -39,6 +39,7 @@ ENOUGH = 200  # held-out queries before the first tuning; four times as many bef
 FEW = 30  # the same, for the fusion alone
 TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
+WORSE = 2  # rungs in a row below the best one, and no more are tried
 # Those tried; by words alone, the share of the nearest text is nothing's.
 FUSIONS = (*(Fusion(words / 20, share / 5) for words in range(20) for share in range(6)), WORDS_ALONE)
 CAUTION = 0.3  # right answers that a squared step away from the default must bring
@@ -123,9 +124,10 @@ def _known(value: float) -> float:
 def best_weights(
     engine: Engine, sample: Sequence[Record], asked: Sequence[Probe], settings: Settings, progress: Progress | None
 ) -> list[Trial]:
-    """Every rung of the ladder tried on the sample, by the probes of its documents, best first.
+    """Rungs of the ladder tried on the sample, by the probes of its documents, best first.
 
-    Ties go to the more careful one.
+    Each begins where the one below it left the documents. Two in a row below the best end it: what is bolder still
+    would only be worse. Ties go to the more careful one.
     """
     rows = {record.row for record in sample}
     inside = [probe for probe in asked if probe.row in rows]
@@ -137,12 +139,13 @@ def best_weights(
         if progress is not None:
             progress(done, len(LADDER) * len(sample))
 
-    trials = []
+    bench, solved, trials = engine.bench(settings), dict[int, Solved](), list[Trial]()
     for how in LADDER:
-        tried = replace(settings, hyperparameters=how)
-        bench = engine.bench(tried)
-        sweep(bench, sample, tried, {}, report)
+        sweep(bench, sample, replace(settings, hyperparameters=how), solved, report)
         trials.append(Trial(hyperparameters=how, quality=Quality.of(learned_ranks(bench, inside))))
+        best = max(trials, key=lambda trial: trial.quality.mrr_at_10)
+        if best not in trials[-WORSE:]:
+            break
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 
 
@@ -248,8 +251,7 @@ def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[R
     trials = best_weights(engine, sample, asked, old, progress)
     before = quality(now, source, asked)
     chosen = replace(old, hyperparameters=trials[0].hyperparameters)
-    bench = now.bench() if chosen == old else engine.bench(chosen)
-    new = _fused(replaced(bench, source, chosen, progress), asked)
+    new = _fused(replaced(now.bench(), source, chosen, progress), asked)
     outcome = Tuning(
         version=version,
         queries=len(asked),

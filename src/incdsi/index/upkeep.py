@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from incdsi.engine.protocol import Engine
+from incdsi.index.drafting import Drafting
 from incdsi.index.reader import Reader
 from incdsi.index.receipts import Receipts
 from incdsi.index.session import Session
@@ -31,6 +32,7 @@ class Upkeep(Reader):
         self._writer = Writer(self._session, generator, splitter)
         self._tuner = Tuner(self._session)
         self.receipts = Receipts(self._session, self._writer)
+        self.drafting = Drafting(self._writer)
 
     def verify(self) -> list[str]:
         """Read every byte; what is wrong with it, one sentence each, or nothing."""

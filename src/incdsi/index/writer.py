@@ -12,6 +12,7 @@ from incdsi.documents import Addition, Document
 from incdsi.engine.protocol import Batch, Bench, Engine
 from incdsi.errors import InvalidInput
 from incdsi.filters import Where, matches_everything, parse
+from incdsi.index.ahead import Ahead
 from incdsi.index.draft import Draft, Drafter, taught_among
 from incdsi.index.placement import BATCH, Placed, place_alone, place_many, portions
 from incdsi.index.remembered import generator_of, splitter_of
@@ -37,6 +38,11 @@ class Writer:
         self._generator: Generator | None = None  # once a change needed it
         self._splitter: Splitter | None = None
         self._receipt: Receipt | None = None
+        self.ahead = Ahead()
+
+    def draft_ahead(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> None:
+        """Generate and encode for documents that are about to be added; needs no lock, and changes nothing."""
+        self._drafter().drafts_ahead(documents, queries)
 
     @contextmanager
     def keeping(self, receipt: Receipt) -> Iterator[None]:
@@ -295,6 +301,7 @@ class Writer:
             splitter=self.split_by,
             hold_out=now.settings.tuning,
             elsewhere=now.view.elsewhere,
+            ahead=self.ahead,
         )
 
     def _written_by(self) -> Generator:

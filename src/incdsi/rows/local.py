@@ -218,19 +218,41 @@ class LocalRows:
         self._require(slots)
         self._publish(0, slots, self.moment.moments)
 
+    def lift(self, slots: Sequence[int]) -> None:
+        """Take documents out that are to be `put_back` into their slots."""
+        self.remove_many(slots)
+
+    def put_back(self, slots: Sequence[int], vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> None:
+        """Documents that were lifted, with other vectors (h,) and preserve rows (m, h); nobody else may be reading."""
+        stored, rows = self._stacked(vectors, queries)
+        order = np.argsort(slots)
+        places = np.array(slots, dtype=np.intp)
+        self._vectors.overwrite(places[order], stored[order])
+        self._keep(places, stored, rows)
+        alive = self.moment.alive.copy()
+        alive[places] = True
+        self.moment = Moment(alive, self.moment.moments.added(stored))
+
     # Inside
 
     def _write(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> range:
-        stored = [self._checked("vector", vector, 1) for vector in vectors]
-        rows = [self._checked("queries", some, 2) for some in queries]
-        if not stored:
+        if not vectors:
             return range(len(self._vectors), len(self._vectors))
-        stacked = np.stack(stored)
-        first = self._vectors.append(stacked)
-        owners = np.repeat(np.arange(len(stored)), [len(some) for some in rows])
-        asked = np.concatenate(rows)
-        self._preserve.append(first + owners, asked, exact(asked, stacked[owners]))
+        stored, rows = self._stacked(vectors, queries)
+        first = self._vectors.append(stored)
+        slots = np.arange(first, first + len(stored))
+        self._keep(slots, stored, rows)
         return range(first, first + len(stored))
+
+    def _stacked(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> tuple[Floats, list[Floats]]:
+        stored = [self._checked("vector", vector, 1) for vector in vectors]
+        return np.stack(stored), [self._checked("queries", some, 2) for some in queries]
+
+    def _keep(self, slots: Slots, vectors: Floats, queries: Sequence[Floats]) -> None:
+        """The preserve rows (m, h) of each of these slots, with what its vector scores."""
+        owners = np.repeat(np.arange(len(slots)), [len(some) for some in queries])
+        asked = np.concatenate(queries)
+        self._preserve.append(slots[owners], asked, exact(asked, vectors[owners]))
 
     def _publish(self, more: int, gone: Sequence[int], moments: Moments) -> None:
         """Show `more` slots at the end, and no longer those that are gone; `moments` still count the latter."""

@@ -89,6 +89,18 @@ class Table:
         if len(self._held) == HELD:
             self._put_aside()
 
+    def overwrite(self, indices: NDArray[np.intp], rows: Floats) -> None:
+        """Other rows (m, h) at these rising indices; whoever reads meanwhile sees some of them already."""
+        coded = self.screen.coded(rows)
+        for block, places, here in self._places(indices):
+            block.overwrite(places, rows[here], coded.codes[here])
+        for kept, values in (
+            (self._scales, coded.scales),
+            (self._errors, coded.errors),
+            (self._lengths, coded.lengths),
+        ):
+            kept.values[indices] = values
+
     def _put_aside(self) -> None:
         """Move the rows of full blocks to a file without a name; without room for it they stay in memory."""
         held, self._held = self._held, []
@@ -222,6 +234,14 @@ class _Block:
     def fill(self, offset: int, rows: Floats, codes: NDArray[Any]) -> None:
         self.rows[offset : offset + len(rows)] = rows
         self.codes[offset : offset + len(rows)] = codes
+
+    def overwrite(self, places: NDArray[np.intp], rows: Floats, codes: NDArray[Any]) -> None:
+        """What lies in a file is copied first."""
+        if not self.rows.flags.writeable:
+            self.rows = _pages(self.rows)
+        if not self.codes.flags.writeable:
+            self.codes = _pages(self.codes)
+        self.rows[places], self.codes[places] = rows, codes
 
 
 def _lies_still(array: NDArray[Any]) -> bool:

@@ -1,4 +1,8 @@
-"""A bounded queue of writes and the one thread that does them, grouping what piles up."""
+"""A bounded queue of writes and the one thread that does them, grouping what piles up.
+
+Documents are generated for and encoded before their turn, by threads of their own, a few at a time: an addition waits
+for its own texts, not for those of everybody before it, and whoever deletes or places holds nobody's encoder up.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -20,7 +24,15 @@ from incdsi.records import Answer
 from incdsi.server.answers import Reply, Ticket
 
 T = TypeVar("T")
+DRAFTERS = 2  # threads: one alone keeps additions waiting for as long as searches keep the other cores
+AT_ONCE = 4  # documents of several requests drafted together
 log = structlog.get_logger("incdsi.server")
+
+
+def _set() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +73,7 @@ class Write(Generic[T]):
     kept: Kept[T] | None = None
     asked: float = field(default_factory=time.perf_counter)
     future: Future[Done[T]] = field(default_factory=Future)
+    ready: threading.Event = field(default_factory=_set)
 
     def run(self, index: Index) -> None:
         """Do it and resolve the future, with the error if it fails."""
@@ -110,6 +123,7 @@ class Add(Write[list[Addition]]):
             kept=kept,
             documents=documents,
             queries=queries,
+            ready=threading.Event(),
         )
 
 
@@ -124,12 +138,15 @@ class WriteQueue:
         self._most = most
         self._grouped = grouped
         self._waiting: deque[Write[object]] = deque()
+        self._undrafted: deque[Add] = deque()
         self._changed = threading.Condition()
         self.closing = False
         self._busy = False
         self._quiet_since = time.monotonic()
-        self._thread = threading.Thread(target=self._work, name="incdsi-writer")
-        self._thread.start()
+        work = {"incdsi-writer": self._work} | {f"incdsi-draft-{n}": self._draft for n in range(DRAFTERS)}
+        self._threads = [threading.Thread(target=target, name=name) for name, target in work.items()]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, write: Write[T]) -> Future[Done[T]]:
         """Accept a write: from here on it is done, even if the server stops."""
@@ -139,7 +156,9 @@ class WriteQueue:
             if len(self._waiting) >= self._most:
                 raise Overloaded(f"{self._most} writes are waiting already; try again")
             self._waiting.append(write)  # type: ignore[arg-type]
-            self._changed.notify()
+            if isinstance(write, Add):
+                self._undrafted.append(write)
+            self._changed.notify_all()
         return write.future
 
     def __len__(self) -> int:
@@ -153,38 +172,64 @@ class WriteQueue:
         """Refuse new writes, finish the accepted ones, end the thread."""
         with self._changed:
             self.closing = True
-            self._changed.notify()
-        self._thread.join()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _draft(self) -> None:
+        while some := self._next_to_draft():
+            documents, queries = _together(some)
+            try:
+                self._index.drafting.begin(documents, queries)
+            except Exception as error:  # whoever adds them meets it again, and tells
+                log.debug("not drafted ahead", reason=str(error))
+            with self._changed:
+                for add in some:
+                    add.ready.set()
+                self._changed.notify_all()
+
+    def _next_to_draft(self) -> list[Add]:
+        """The oldest addition that nobody has drafted, or a few small ones; empty when closed and done."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._undrafted or self.closing)
+            some = [self._undrafted.popleft()] if self._undrafted else []
+            while some and self._undrafted and _few([*some, self._undrafted[0]]):
+                some.append(self._undrafted.popleft())
+        return some
 
     def _work(self) -> None:
         while group := self._next_group():
             if len(group) == 1:
                 group[0].run(self._index)
             else:
-                self._add_together([write for write in group if isinstance(write, Add)])
+                self._add_together(_additions(group))
+            self._index.drafting.end(document.id for add in _additions(group) for document in add.documents)
             with self._changed:
                 self._busy, self._quiet_since = False, time.monotonic()
 
     def _next_group(self) -> list[Write[object]]:
-        """The oldest write, together with the additions right behind it if it is one; empty when closed and done."""
+        """The oldest write, with the drafted additions right behind it if it is one; empty when closed and done."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self.closing)
+            self._changed.wait_for(lambda: self._waiting[0].ready.is_set() if self._waiting else self.closing)
             if not self._waiting:
                 return []
             group = [self._waiting.popleft()]
             self._busy = True
             size = _documents(group[0])
-            while size and self._waiting and 0 < _documents(self._waiting[0]) <= BATCH - size:
+            while size and self._waiting and self._joins(self._waiting[0], size):
                 size += _documents(self._waiting[0])
                 group.append(self._waiting.popleft())
         if size:
             self._grouped(size)
         return group
 
+    @staticmethod
+    def _joins(write: Write[object], size: int) -> bool:
+        return 0 < _documents(write) <= BATCH - size and write.ready.is_set()
+
     def _add_together(self, group: Sequence[Add]) -> None:
         """One batch for the solver and one commit; if it fails, each request by itself."""
-        documents = [document for add in group for document in add.documents]
-        queries = {id: texts for add in group for id, texts in add.queries.items()}
+        documents, queries = _together(group)
         before = self._version()
         try:
             with self._index.receipts.keeping(lambda additions, version: _receipts(group, additions, version)):
@@ -219,6 +264,22 @@ def _shared_out(group: Sequence[Add], additions: Sequence[Addition]) -> list[tup
     return [(add, [next(found) for _ in add.documents]) for add in group]
 
 
-def _documents(write: Write[object]) -> int:
+def _together(group: Sequence[Add]) -> tuple[list[Document], dict[str, Sequence[str]]]:
+    """The documents of all, and their queries by id."""
+    documents = [document for add in group for document in add.documents]
+    return documents, {id: texts for add in group for id, texts in add.queries.items()}
+
+
+def _few(group: Sequence[Add]) -> bool:
+    """Whether these can be drafted together: few documents, and no id twice."""
+    ids = [document.id for add in group for document in add.documents]
+    return len(set(ids)) == len(ids) <= AT_ONCE
+
+
+def _additions(group: Sequence[Write[object]]) -> list[Add]:
+    return [write for write in group if isinstance(write, Add)]
+
+
+def _documents(write: Write[Any]) -> int:
     """How many documents it adds; 0 if it does something else."""
     return len(write.documents) if isinstance(write, Add) else 0

@@ -36,7 +36,8 @@ class Newcomer:
 
     `owner` is the number that it, and what it preserves, is known by; `rival_owners` (k,) are those of the rivals.
     `emphasis` (k,) multiplies the weight of losing each query; None means 1 for all. The queries `foremost` (k,) are
-    preserved before all others.
+    preserved before all others. `start` (h,) is where to begin, if it was placed before: the minimiser is the same
+    from everywhere, and the first pass finds most of what matters where it was.
     """
 
     queries: NDArray[np.float64]
@@ -46,6 +47,7 @@ class Newcomer:
     foremost: NDArray[np.bool_] | None = None
     owner: int = -1
     rival_owners: NDArray[np.int64] | None = None
+    start: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         rivals = np.maximum(np.asarray(self.rivals, dtype=np.float64), NO_RIVAL)
@@ -108,7 +110,9 @@ def solve_many(
     placed = _Placed(newcomers, len(preserve), margins, keep_lost, most_preserved)
     for start in range(0, len(newcomers), TOGETHER):
         some = newcomers[start : start + TOGETHER]
-        searches = [_Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis) for n in some]
+        searches = [
+            _Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis, n.start) for n in some
+        ]
         _settle(searches, preserve)
         for newcomer, search in zip(some, searches, strict=True):
             rivals, owners = placed.best(newcomer)
@@ -233,7 +237,13 @@ class _Search:
     """
 
     def __init__(
-        self, queries: Array, floors: Array, anchor: Array, weights: Weights, emphasis: Array | None = None
+        self,
+        queries: Array,
+        floors: Array,
+        anchor: Array,
+        weights: Weights,
+        emphasis: Array | None = None,
+        start: Array | None = None,
     ) -> None:
         self._count = len(queries)
         self._preserve_weight = 1.0 - weights.retrieve
@@ -250,7 +260,10 @@ class _Search:
         self._ring: Ring | None = None
         self._passes = 0
         self._centre, self._radius = self._small.anchor, -np.inf
-        self._minimise(self._small.anchor)
+        self._placed_before = start is not None
+        self.vector = self._small.anchor if start is None else start.astype(np.float64)
+        if start is None:
+            self._minimise(self.vector)
 
     @property
     def settled(self) -> bool:
@@ -269,6 +282,8 @@ class _Search:
         self._passes += 1
         self._centre, self._radius = self.vector, near.radius
         self._ring = Ring(near, self._taken)
+        if self._placed_before and self._passes == 1:  # what is violated where it was most likely stays so
+            self._take(self._ring.worst(self.vector, len(near)))
         self.minimise_among_near()
 
     def take_in(self, violated: Nearest) -> bool:

@@ -48,6 +48,7 @@ class Live:
         self._queries = QueryOwners()
         self._rows = Growing(np.int64)
         self._slots: dict[int, int] = {}
+        self._lifted: set[int] = set()  # rows whose vectors are out for a moment
 
     @classmethod
     def load(cls, store: Store, *, writer: bool) -> Self:
@@ -71,10 +72,10 @@ class Live:
     # Reading
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._slots) - len(self._lifted)
 
     def __contains__(self, row: object) -> bool:
-        return row in self._slots
+        return row in self._slots and row not in self._lifted
 
     def view(self) -> LocalView:
         """The documents of this moment."""
@@ -153,6 +154,27 @@ class Live:
 
     def put(self, records: Sequence[Record]) -> None:
         """Show these documents, new ones or new states of old ones."""
+        self._put_back([record for record in records if record.row in self._lifted])
+        self._put([record for record in records if record.row not in self._lifted])
+        self._lifted -= {record.row for record in records}
+
+    def lift(self, rows: Sequence[int]) -> None:
+        """Hide these documents until they are `put` back, with the same texts and at other vectors.
+
+        Their words and texts stay where they are, and count on; for a bench, which nobody else reads.
+        """
+        self.vectors.lift([self._slots[row] for row in rows])
+        self._lifted |= set(rows)
+        self.moment = self.vectors.moment, self.texts.moment
+
+    def _put_back(self, records: Sequence[Record]) -> None:
+        if records:
+            slots = [self._slots[record.row] for record in records]
+            rows = [self._preserved(record) for record in records]
+            self.vectors.put_back(slots, [record.vector for record in records], rows)
+            self.moment = self.vectors.moment, self.texts.moment
+
+    def _put(self, records: Sequence[Record]) -> None:
         if not records:
             return
         first = len(self._rows.values)

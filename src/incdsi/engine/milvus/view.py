@@ -187,6 +187,8 @@ class MilvusBench(MilvusView):
         self._shelf.remove_here(rows, self._old(rows))
         self._moment = self._shelf.moment
 
+    lift = remove
+
     def _old(self, rows: Sequence[int]) -> Mapping[int, Old]:
         stored = [row for row in rows if row in self._shelf and not self._shelf.is_here(row)]
         return old_vectors(self._server, self._shelf, stored)
