@@ -13,6 +13,7 @@ import pytest
 from incdsi.documents import Document, Taught
 from incdsi.errors import InvalidDocument
 from incdsi.index import Index
+from incdsi.server.problems import without_folder
 from tests.index.index_samples import TOY
 from tests.mounts import read_only
 from tests.server.conftest import Start
@@ -287,6 +288,19 @@ def test_what_cannot_be_right_is_refused_with_a_sentence(http: httpx2.Client, in
     problem(http.get("/v1/nothing"), 404, "NotFound")
     problem(http.put("/v1/search", json={}), 405, "NotFound")
     assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "told"),
+    [
+        ("shop/store.db is damaged", "the index/store.db is damaged"),
+        ("cannot write to shop: disk full (shop)", "cannot write to the index: disk full (the index)"),
+        ("no document 'shop' in the index", "no document 'shop' in the index"),
+        ("the workshop keeps no such log", "the workshop keeps no such log"),
+    ],
+)
+def test_a_word_that_has_the_folders_name_in_it_is_left_as_it_is(sentence: str, told: str) -> None:
+    assert without_folder(sentence, Path("shop")) == told
 
 
 def test_the_folder_of_the_index_is_told_to_nobody(http: httpx2.Client, folder: object) -> None:

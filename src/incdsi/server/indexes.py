@@ -14,7 +14,7 @@ from incdsi.errors import Overloaded
 from incdsi.server.guard import key_of
 from incdsi.server.metrics import CONTENT_TYPE, together
 from incdsi.server.openapi import problems
-from incdsi.server.problems import no_key
+from incdsi.server.problems import no_key, without_folder
 from incdsi.server.schemas import Answer, Health
 from incdsi.server.service import Service
 from incdsi.server.settings import ServerSettings
@@ -97,7 +97,7 @@ async def metrics(request: Request) -> Response:
 
 async def _described(lists: Lists, name: str, access: Literal["write", "read"]) -> IndexOut:
     if name in lists.shelf.broken:
-        why = str(lists.shelf.broken[name]).replace(str(lists.settings(name).folder), "the index")
+        why = without_folder(str(lists.shelf.broken[name]), lists.settings(name).folder)
         return IndexOut(name=name, status="unavailable", documents=None, version=None, access=access, detail=why)
     documents, version = await lists.services[name].counted()
     return IndexOut(name=name, status="open", documents=documents, version=version, access=access, detail=None)

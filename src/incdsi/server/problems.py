@@ -93,12 +93,23 @@ def as_problem(error: Exception, request_id: str, folder: Path) -> Response:
         type=f"urn:incdsi:problem:{type(cause).__name__}",
         title=http.HTTPStatus(status).phrase,
         status=status,
-        detail=str(cause).replace(str(folder), "the index"),
+        detail=without_folder(str(cause), folder),
         error=type(cause).__name__,
         request_id=request_id,
     )
     told = refused.told if refused else {}
     return Response(to_json({**told, **problem.model_dump()}), status, headers, media_type=MEDIA_TYPE)
+
+
+def without_folder(sentence: str, folder: Path) -> str:
+    """The sentence with "the index" for its folder, where that is a path and not a part of a word or an id in quotes."""
+    name = str(folder)
+    first, *rest = sentence.split(name)
+    told, before = first, first
+    for after in rest:
+        is_path = before[-1:] in ("", " ", "(") and after[:1] in ("", "/", " ", ":", ";", ",", ")")
+        told, before = told + ("the index" if is_path else name) + after, after
+    return told
 
 
 def invalid_fields(error: ValidationError) -> Refused:
