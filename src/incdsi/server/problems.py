@@ -102,7 +102,7 @@ def as_problem(error: Exception, request_id: str, folder: Path) -> Response:
 
 
 def without_folder(sentence: str, folder: Path) -> str:
-    """The sentence with "the index" for its folder, where that is a path and not a part of a word or an id in quotes."""
+    """The sentence with "the index" for its folder, where that is a path and not part of a word or an id in quotes."""
     name = str(folder)
     first, *rest = sentence.split(name)
     told, before = first, first
