@@ -11,6 +11,7 @@ import pytest
 from incdsi.documents import Document
 from incdsi.errors import IncDSIError, InvalidFile, MissingExtra
 from incdsi.readers import Layout, read_documents, read_queries
+from tests.irds_samples import made
 
 ir_datasets = pytest.importorskip("ir_datasets")
 
@@ -29,20 +30,8 @@ class Page(NamedTuple):
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Iterator[str]:
-    """Two parts of a collection in local files, known to ir_datasets."""
-    (tmp_path / "docs").write_text("boots\tWaterproof boots.\nstove\tA gas stove.\n", encoding="utf-8")
-    (tmp_path / "queries").write_text("q1\tdry feet\nq2\ttea on a mountain\n", encoding="utf-8")
-    (tmp_path / "qrels").write_text("q1 0 boots 1\nq1 0 stove 0\nq2 0 stove 2\nq3 0 stove 1\n", encoding="utf-8")
-    parts = {"docs_tsv": str(tmp_path / "docs")}
-    asked = {"queries_tsv": str(tmp_path / "queries"), "qrels_trec": str(tmp_path / "qrels")}
-    registered = ir_datasets.registry._registered
-    before = dict(registered)
-    ir_datasets.registry.register("tiny", ir_datasets.create_dataset(**parts))
-    for part in ("train", "test"):
-        ir_datasets.registry.register(f"tiny/{part}", ir_datasets.create_dataset(**parts, **asked))
-    yield "irds:tiny"
-    registered.clear()
-    registered.update(before)
+    with made(tmp_path, "train", "test") as name:
+        yield name
 
 
 def test_a_part_named_train_brings_its_questions_and_no_other_part_does(tiny: str) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from benchmarks.feedback.courses import Course, clinc, squad
 from benchmarks.feedback.examples import Both, Feedback, MorePoints, Moved, Recommended, Rocchio
 from benchmarks.feedback.ways import Appended, Taught, Way, Words
-from benchmarks.index.run import WARM, Result, say, spread, tenths
+from benchmarks.index.run import WARM, Result, say, spread
 from benchmarks.machine import write
 from incdsi_lab.embedded import cache_home
 from incdsi_lab.metrics import CONFIDENCE, wilson
@@ -45,40 +45,39 @@ WAYS: tuple[Make, ...] = (
     Both,
 )
 ASKED = ("lessons", "paraphrases", "others")
+NAMES = ("clinc", "clinc-half", "squad")  # of courses, and of the files in benchmarks/results
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=2000, help="so many of squad_plus, drawn at random")
     parser.add_argument("--taught", type=int, default=500, help="of these, so many are taught a question")
-    parser.add_argument("--only", choices=("clinc", "squad"), help="one set alone; its result has a name of its own")
+    parser.add_argument("--only", choices=NAMES, help="one course alone")
     given = parser.parse_args()
-    courses: list[Callable[[], Course]] = []
-    if given.only != "squad":
-        courses += [partial(clinc, 150), partial(clinc, 75)]
-    if given.only != "clinc":
-        courses.append(partial(squad, given.documents, given.taught))
-    found = [compared(course()) for course in courses]
-    for one in found:
-        show(one)
+    courses = dict(
+        zip(
+            NAMES, (partial(clinc, 150), partial(clinc, 75), partial(squad, given.documents, given.taught)), strict=True
+        )
+    )
     versions = {name: metadata.version(name) for name in ("qdrant-client", "chromadb", "bm25s")}
-    name = "feedback" + (f"-{given.only}" if given.only else "")
-    print(write(name, {"versions": versions, "courses": found}))
+    for name in [given.only] if given.only else NAMES:
+        print(write(f"feedback-{name}", {"versions": versions, **compared(courses[name]())}))
 
 
 def compared(course: Course) -> Result:
     """Every way on one course, and each beside the first question by question."""
-    say(course.name)
+    counts = {part: len(getattr(course, part)) for part in (*ASKED, "validation")}
+    print(f"{course.name}: n = {counts}", flush=True)
     firsts: list[dict[str, Right]] = []
     rows = []
     for make in WAYS:
         with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
             row, after = followed(make(course, Path(folder)))
+        show(row)
         rows.append(row)
         firsts.append(after)
     for row, after in zip(rows, firsts, strict=True):
         row["incdsi_less_this"] = {part: difference(firsts[0][part], after[part]) for part in ASKED if part in after}
-    counts = {part: len(getattr(course, part)) for part in (*ASKED, "validation")}
     return {"course": course.name, "documents": len(course.data.documents), "n": counts, "ways": rows}
 
 
@@ -87,12 +86,11 @@ def followed(way: Way) -> tuple[Result, dict[str, Right]]:
     course = way.course
     say(f"{way.system}: {way.name}")
     before = right(way)
-    seconds, told = [], tenths("lessons")
-    for number, (text, place) in enumerate(zip(course.lessons.texts, course.lessons.owners.tolist(), strict=True)):
+    seconds = []
+    for text, place in zip(course.lessons.texts, course.lessons.owners.tolist(), strict=True):
         begin = time.perf_counter()
         way.teach(text, place)
         seconds.append(time.perf_counter() - begin)
-        told(number + 1, len(course.lessons))
     chosen = way.choose(course.validation)
     after = right(way)
     row: Result = {"system": way.system, "way": way.name, "chosen": chosen, "lesson": spread(seconds[WARM:])}
@@ -129,18 +127,16 @@ def _share(first: Right) -> Result:
     return {"percent": 100.0 * float(hits.mean()), "interval": [100.0 * end for end in wilson(hits)]}
 
 
-def show(found: Result) -> None:
-    print(f"\n{found['course']}: n = {found['n']}; first before > after (+ became, - no longer)")
-    for row in found["ways"]:
-        cells = [
-            f"{part} {one['first_before']['percent']:.1f} > {one['first_after']['percent']:.1f}"
-            f" (+{one['became_first']} -{one['no_longer_first']})"
-            for part in ASKED
-            if (one := row.get(part))
-        ]
-        print(
-            f"  {row['system']:15}{row['way']:38}{'  '.join(cells)}  {row['lesson']['p50_ms']:.1f} ms {row['chosen']}"
-        )
+def show(row: Result) -> None:
+    """A line a way, as soon as it is known: first before > after (became first, no longer first), a lesson's median."""
+    cells = [
+        f"{part} {one['first_before']['percent']:.1f} > {one['first_after']['percent']:.1f}"
+        f" (+{one['became_first']} -{one['no_longer_first']})"
+        for part in ASKED
+        if (one := row.get(part))
+    ]
+    cells += [f"{row['lesson']['p50_ms']:.1f} ms", str(row["chosen"] or "")]
+    print(f"  {row['system']:15}{row['way']:38}{'  '.join(cells)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from incdsi.text.encoders import load_encoder
 from incdsi_lab.baselines.protocol import Questions, joined
 from incdsi_lab.data import read_jsonl
 from incdsi_lab.data.location import data_home
-from incdsi_lab.embedded import Embedded, embed, embedded_before
+from incdsi_lab.embedded import Embedded, embed
+from incdsi_lab.experiments.datasets import embedded, read_dataset
 
-MOST_TO_CHOOSE_BY = 500
+MOST_TO_CHOOSE_BY = 300
 Places = Iterable[int]
 
 
@@ -49,14 +50,8 @@ def clinc(taught: int, each: int = 5) -> Course:
 
 def squad(documents: int, taught: int) -> Course:
     """So many of squad_plus' documents, of which some are taught a question each; theirs are the other questions."""
-    whole = read_jsonl(data_home() / "squad_plus", "squad_plus")
+    data = embedded(read_dataset("squad").sampled(documents, seed=0), load_encoder())
     rng = np.random.default_rng(0)
-    kept = [whole.documents[place] for place in np.sort(rng.permutation(len(whole.documents))[:documents])]
-    ids = {document.id for document in kept}
-    asked = [query for query in whole.queries if query.document_id in ids]
-    encoder = load_encoder()
-    known = embed(whole, encoder) if embedded_before(whole, encoder) else None
-    data = embed(replace(whole, documents=kept, queries=asked), encoder, whole=known)
     able = np.unique(data.train.owners)
     chosen = set(np.sort(rng.permutation(able)[:taught]).tolist())
     places = _drawn(data.train, chosen, 1, rng)

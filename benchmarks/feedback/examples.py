@@ -20,7 +20,7 @@ from benchmarks.feedback.ways import NOBODY, Found, Way, Words, padded
 from incdsi_lab.baselines.protocol import Questions
 
 SAME = 0.9999  # as similar as a question is to itself, but for rounding
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, SAME)
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, SAME)
 WRONG = 2  # best hits, other than the right one, that count as wrong
 ALPHA, BETA, GAMMA = 1.0, 0.75, 0.15  # Rocchio's weights as textbooks have them
 DEPTH = 100  # of each list that is fused
@@ -119,6 +119,8 @@ class Remembered(Qdrant):
         self.make("lessons")
         self.lessons: list[tuple[Vector, list[Vector]]] = []  # the right document's vector, those of wrong ones
         self.threshold = SAME
+        self._looked_up: tuple[int, tuple[str, ...]] = (0, ())
+        self._near: list[Any] = []
 
     def teach(self, text: str, place: int) -> None:
         embedding = self.encoder.encode([text])
@@ -130,11 +132,18 @@ class Remembered(Qdrant):
     def queries(self, questions: Questions) -> list[Any]:
         if not self.lessons:
             return super().queries(questions)
-        near = (some[0] for some in self.ask("lessons", questions.embeddings.tolist(), 1))
         return [
             self.query(vector, *self.lessons[lesson.id]) if lesson.score >= self.threshold else vector.tolist()
-            for vector, lesson in zip(questions.embeddings, near, strict=True)
+            for vector, lesson in zip(questions.embeddings, self._nearest(questions), strict=True)
         ]
+
+    def _nearest(self, questions: Questions) -> list[Any]:
+        """The nearest lesson of each question, looked up once for all thresholds."""
+        known, asked = len(self.lessons), questions.texts
+        if self._looked_up != (known, asked):
+            self._looked_up = known, asked
+            self._near = [some[0] for some in self.ask("lessons", questions.embeddings.tolist(), 1)]
+        return self._near
 
     def query(self, vector: Vector, right: Vector, wrong: list[Vector]) -> Any:
         """What to ask when a lesson is near."""

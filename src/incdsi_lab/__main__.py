@@ -41,7 +41,9 @@ def main() -> None:
         help="indexes that documents come to, change in and leave; writes a report",
         description="Streams with deletes, updates, teaching, wrong questions. After Ctrl-C the same command resumes.",
     )
-    living.add_argument("name", metavar="DATASET", help="squad, nq-passages, or a folder with a collection")
+    living.add_argument(
+        "name", metavar="DATASET", help="squad, nq-passages, irds:NAME (ir_datasets), or a collection's folder"
+    )
     living.add_argument("--documents", type=_counted, default=1_000, help="in each index; default 1000")
     living.add_argument("--orders", type=_counted, default=5, help="each draws its own documents; default 5")
     living.add_argument("--seed", type=int, default=0, help="for everything drawn at random; default 0")

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from incdsi_lab.splits import Split
 
 Name = Annotated[
-    str, typer.Argument(metavar="DATASET", help="squad, nq-passages, nq320k, msmarco, or a folder with a collection.")
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="squad, nq-passages, nq320k, msmarco, irds:NAME (ir_datasets), or a folder.",
+    ),
 ]
 Only = Annotated[
     list[str] | None,
@@ -108,6 +112,7 @@ def repro(
       incdsi repro squad --small
       incdsi repro squad --seeds 1,2,3,4,5 --documents 2500 --only main --only product
       incdsi repro ./my-collection --orders 10 --json
+      incdsi repro irds:beir/scifact --small
       incdsi repro squad --encoder-epochs 3 --optimiser ax
     """
     laboratory, datasets = _rooms()

@@ -39,13 +39,18 @@ def training_queries(source: str | Path, on_error: OnError | None) -> dict[str, 
 
 def judged_queries(source: str | Path, split: str | None, on_error: OnError | None) -> Iterator[Query]:
     """Each pair of query and document with a relevance above 0, of the collection or of its part `split`."""
+    return (query for _, query in judged_with_ids(source, split, on_error))
+
+
+def judged_with_ids(source: str | Path, split: str | None, on_error: OnError | None) -> Iterator[tuple[str, Query]]:
+    """The same, each with the query's id."""
     name = str(source) if split is None else f"{source}/{split}"
     texts = {query.query_id: query.default_text() for query in _part(name, "queries").queries_iter()}
     for number, found in enumerate(_part(name, "qrels").qrels_iter(), start=1):
         if found.relevance <= 0:
             continue
         if found.query_id in texts:
-            yield Query(text=texts[found.query_id], document_id=found.doc_id)
+            yield found.query_id, Query(text=texts[found.query_id], document_id=found.doc_id)
         else:
             report(InvalidFile(f"unknown query {found.query_id!r}", path=f"{name} qrels", line=number), on_error)
 
@@ -63,16 +68,29 @@ def _document(found: Any) -> Document:
     return Document(id=found.doc_id, title=title or "" if text == own else "", text=text, metadata=metadata)
 
 
+def is_known(source: str | Path) -> bool:
+    """Whether ir_datasets has a collection, or a part of one, of that name."""
+    try:
+        _loaded(source)
+    except InvalidFile:
+        return False
+    return True
+
+
 def _part(source: str | Path, part: str) -> Any:
+    dataset = _loaded(source)
+    if not getattr(dataset, f"has_{part}")():
+        raise InvalidFile(f"this dataset of ir-datasets has no {part}; name a part of it, such as /train", path=source)
+    return dataset
+
+
+def _loaded(source: str | Path) -> Any:
     name = str(source).removeprefix(PREFIX)
     try:
         import ir_datasets
     except ImportError as error:
         raise MissingExtra(f"{source} needs ir-datasets; install it with: pip install 'incdsi[eval]'") from error
     try:
-        dataset = ir_datasets.load(name)
+        return ir_datasets.load(name)
     except KeyError as error:
         raise InvalidFile(f"ir-datasets has no dataset {name!r}; see `ir_datasets list`", path=source) from error
-    if not getattr(dataset, f"has_{part}")():
-        raise InvalidFile(f"this dataset of ir-datasets has no {part}; name a part of it, such as /train", path=source)
-    return dataset

@@ -11,11 +11,13 @@ import numpy as np
 from incdsi.documents import Document
 from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
+from incdsi.readers import irds
 from incdsi.text.encoders import Encoder
 from incdsi.text.generators import Generator
 from incdsi_lab.collection import Collection
 from incdsi_lab.data import (
     read_beir,
+    read_irds,
     read_jsonl,
     read_msmarco,
     read_natural_questions,
@@ -57,15 +59,19 @@ class Dataset:
 def read_dataset(name: str, data: Path | None = None) -> Dataset:
     """The collection of that name, or in that folder: ours, BEIR's, the authors' or Natural Questions' layout.
 
+    `irds:beir/scifact` is one of ir_datasets.
+
     A named one is looked for in `data`, in the folder that INCDSI_DATA names, and in ../shared/data; MS MARCO comes
     through ir-datasets when it is in none of them.
     """
+    if irds.is_irds(name):
+        return Dataset(collection=read_irds(name))
     folder = _folder(name, data)
     if folder is None and name == "msmarco":
         return Dataset(collection=read_msmarco())
     if folder is None:
         raise InvalidInput(
-            f"cannot find {name!r}; name one of {', '.join(FOLDERS)} or a folder, "
+            f"cannot find {name!r}; name one of {', '.join(FOLDERS)}, irds:NAME or a folder, "
             "and say where the collections are with --data FOLDER"
         )
     called = FOLDERS.get(name, folder.resolve().name)
