@@ -62,7 +62,7 @@ test: lint browser  ## lint, types and the fast tests, and the frameworks' own s
 
 test-research: $(VENV)/.research $(DSPY)/.ready  ## incdsi.pyterrier, incdsi.mteb and incdsi.dspy in their frameworks (900 MB)
 	$(BIN)/pytest -c integrations/pytest.ini integrations/test_research.py
-	$(DSPY)/bin/pytest -c integrations/pytest.ini integrations/test_dspy.py
+	$(DSPY)/bin/pytest -c integrations/pytest.ini -k dspy integrations/test_dspy.py integrations/test_pages.py
 
 test-mcp: $(READY)  ## `incdsi mcp` before the protocol's conformance package and TypeScript SDK, from npm
 	$(BIN)/python -m tests.mcp.conformance

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
+NAVIGATION = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = {
     str(page.relative_to(DOCS)): BLOCK.findall(page.read_text(encoding="utf-8"))
@@ -27,6 +28,15 @@ SILENT = {"", "text", "nginx", "json", "toml", "yaml", "http"}
 
 def test_the_tutorial_and_the_guides_are_among_the_pages_that_run() -> None:
     assert {"index.md", "tutorial.md", "how-to/table.md", "how-to/notes.md"} <= SHOWN.keys()
+
+
+def test_the_site_lists_every_page_once() -> None:
+    names = re.findall(r"^ +- [^:]+: (\S+\.md)$", NAVIGATION, re.MULTILINE)
+    beside = ("decisions", "results", "pictures")  # linked from pages
+    pages = {
+        str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if page.relative_to(DOCS).parts[0] not in beside
+    }
+    assert sorted(names) == sorted(pages | {"results/README.md"})
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))

@@ -54,11 +54,11 @@ def main() -> None:
     parser.add_argument("--taught", type=int, default=500, help="of these, so many are taught a question")
     parser.add_argument("--only", choices=NAMES, help="one course alone")
     given = parser.parse_args()
-    courses = dict(
-        zip(
-            NAMES, (partial(clinc, 150), partial(clinc, 75), partial(squad, given.documents, given.taught)), strict=True
-        )
-    )
+    courses: dict[str, Callable[[], Course]] = {
+        "clinc": partial(clinc, 150),
+        "clinc-half": partial(clinc, 75),
+        "squad": partial(squad, given.documents, given.taught),
+    }
     versions = {name: metadata.version(name) for name in ("qdrant-client", "chromadb", "bm25s")}
     for name in [given.only] if given.only else NAMES:
         print(write(f"feedback-{name}", {"versions": versions, **compared(courses[name]())}))

@@ -14,7 +14,7 @@ from incdsi_lab.data.location import data_home
 from incdsi_lab.embedded import Embedded, embed
 from incdsi_lab.experiments.datasets import embedded, read_dataset
 
-MOST_TO_CHOOSE_BY = 300
+MOST_ASKED, MOST_TO_CHOOSE_BY = 1500, 300  # questions of each part, drawn at random where there are more
 Places = Iterable[int]
 
 
@@ -65,14 +65,17 @@ def _course(
     name: str, data: Embedded, chosen: set[int], lessons: Questions, asked: Questions, rng: np.random.Generator
 ) -> Course:
     taught = np.isin(asked.owners, list(chosen))
-    validation = rng.permutation(len(data.val))[:MOST_TO_CHOOSE_BY]
+
+    def some(questions: Questions, most: int) -> Questions:
+        return questions.take(np.sort(rng.permutation(len(questions))[:most]))
+
     return Course(
         name=name,
         data=data,
         lessons=lessons,
-        paraphrases=asked.take(np.flatnonzero(taught)),
-        others=asked.take(np.flatnonzero(~taught)),
-        validation=data.val.take(np.sort(validation)),
+        paraphrases=some(asked.take(np.flatnonzero(taught)), MOST_ASKED),
+        others=some(asked.take(np.flatnonzero(~taught)), MOST_ASKED),
+        validation=some(data.val, MOST_TO_CHOOSE_BY),
     )
 
 

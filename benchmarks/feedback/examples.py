@@ -211,6 +211,7 @@ class Both(Way):
     """One more vector in Qdrant, appended in bm25s, and reciprocal ranks added up."""
 
     name, system = "one more vector + appended, by ranks", "Qdrant + bm25s"
+    timed_lessons = Words.timed_lessons
 
     def __init__(self, course: Course, folder: Path) -> None:
         super().__init__(course, folder)
