@@ -4,9 +4,9 @@
 
 Every way begins with the documents' texts alone and the same embeddings, is taught the same questions one after
 another, and is asked the same questions before and after: those that were taught, others of the same documents, and
-others of documents that were taught nothing. A lesson's time includes encoding, and the next search knows it. A
-reranker is not among them: weights of a cross-encoder are in no package, and a threshold on its score puts no document
-first.
+others of documents that were taught nothing. A lesson's time includes encoding, and the next search knows it; the
+processor's time, which a busy machine changes little, is told too. A reranker is not among them: weights of a
+cross-encoder are in no package, and a threshold on its score puts no document first.
 """
 
 from __future__ import annotations
@@ -86,14 +86,16 @@ def followed(way: Way) -> tuple[Result, dict[str, Right]]:
     course = way.course
     say(f"{way.system}: {way.name}")
     before = right(way)
-    seconds = []
+    seconds, busy = [], []
     for text, place in zip(course.lessons.texts, course.lessons.owners.tolist(), strict=True):
-        begin = time.perf_counter()
+        begin, started = time.perf_counter(), time.process_time()
         way.teach(text, place)
+        busy.append(time.process_time() - started)
         seconds.append(time.perf_counter() - begin)
     chosen = way.choose(course.validation)
     after = right(way)
-    row: Result = {"system": way.system, "way": way.name, "chosen": chosen, "lesson": spread(seconds[WARM:])}
+    row: Result = {"system": way.system, "way": way.name, "chosen": chosen}
+    row |= {"lesson": spread(seconds[WARM:]), "lesson_cpu": spread(busy[WARM:])}
     return {**row, **{part: change(before[part], after[part]) for part in after}}, after
 
 
@@ -135,7 +137,7 @@ def show(row: Result) -> None:
         for part in ASKED
         if (one := row.get(part))
     ]
-    cells += [f"{row['lesson']['p50_ms']:.1f} ms", str(row["chosen"] or "")]
+    cells += [f"{row['lesson']['p50_ms']:.1f} ms, CPU {row['lesson_cpu']['p50_ms']:.1f}", str(row["chosen"] or "")]
     print(f"  {row['system']:15}{row['way']:38}{'  '.join(cells)}", flush=True)
 
 

@@ -51,7 +51,7 @@ def panel(course: Result, top: int) -> str:
     for percent in range(0, 101, 20):
         lines.append(text(x(percent), top + HEAD - 10, f"{percent} %", "soft", anchor="middle"))
         lines.append(f'<line x1="{x(percent)}" x2="{x(percent)}" y1="{top + HEAD - 4}" y2="{bottom}" class="grid"/>')
-    heads = (("taught", 720), ("others lost", 800), ("ms a lesson", 890))
+    heads = (("taught", 700), ("lost", 775), ("CPU ms a lesson", 880))
     lines += [text(at, top + HEAD - 10, head, "soft", anchor="middle") for head, at in heads]
     for number, row in enumerate(course["ways"]):
         lines.append(line(row, top + HEAD + LINE * number + 16, ours=number == 0))
@@ -62,8 +62,8 @@ def line(row: Result, y: int, *, ours: bool) -> str:
     untaught = row["paraphrases"]
     before, after = (x(untaught[when]["percent"]) for when in ("first_before", "first_after"))
     name = row["way"] if ours else f"{row['system']}: {row['way']}"
-    figures = ((f"{row['lessons']['first_after']['percent']:.0f} %", 720), (lost(row), 800))
-    figures += ((f"{row['lesson']['p50_ms']:.0f}", 890),)
+    figures = ((f"{row['lessons']['first_after']['percent']:.0f} %", 700), (lost(row), 775))
+    figures += ((f"{row['lesson_cpu']['p50_ms']:.0f}", 880),)
     parts = [
         text(LEFT - 14, y, name, "ink", anchor="end", bold=ours),
         f'<line x1="{before}" x2="{after}" y1="{y - 4}" y2="{y - 4}" class="way" stroke-width="2"/>',
@@ -99,7 +99,7 @@ def table(course: Result) -> str:
         f"questions nobody taught, first before → after (n = {n['paraphrases']:,})",
         "became first / no longer",
         *([others] if others else []),
-        "ms a lesson, median",
+        "CPU ms a lesson, median",
     ]
     rows = [heads, ["---"] * len(heads), *(cells(row) for row in course["ways"])]
     return "\n".join([f"**{course['course']}**", "", *("| " + " | ".join(row) + " |" for row in rows)])
@@ -115,7 +115,7 @@ def cells(row: Result) -> list[str]:
         f"{before:.1f} → {after}",
         counts(untaught),
         *([counts(others)] if others else []),
-        f"{row['lesson']['p50_ms']:.1f}",
+        f"{row['lesson_cpu']['p50_ms']:.1f}",
     ]
 
 
