@@ -169,12 +169,12 @@ def main() -> None:
     data = real_data("squad_plus")
     mixed = joined(data.collection, arguments.documents, arguments.short, arguments.questions, arguments.seed)
     encoder, embed = Remembering(data.encoder, _embedded(data)), None if arguments.no_peers else _peers_model()
-    cases = {}
+    facts = {**mixed.facts(), "split": arguments.questions, "seed": arguments.seed}
+    file, cases = "passages" if embed else f"passages-{arguments.questions}", dict[str, dict[str, Told]]()
     for name, asked in (("long alone", mixed.long_alone), ("long among short", mixed)):
         cases[name] = {**ours(asked, encoder), **(peers(asked, embed) if embed else {})}
         _show(name, cases[name])
-    facts = {**mixed.facts(), "split": arguments.questions, "seed": arguments.seed}
-    print(f"written to {write('passages' + ('' if embed else '-' + arguments.questions), {**facts, 'cases': cases})}")
+        print(f"written to {write(file, {**facts, 'cases': cases})}")
 
 
 def _embedded(data: RealData) -> dict[str, Floats]:

@@ -12,7 +12,7 @@ import pytest
 
 from incdsi.cli import changing, looking
 from incdsi.engine.local import LocalEngine
-from incdsi.index import tuning
+from incdsi.index import tuning, writer
 from incdsi.index.writer import Writer
 from incdsi.store import Store, upkeep
 from tests.cli.conftest import Run, write
@@ -76,6 +76,20 @@ def test_update_stopped_in_the_middle_says_how_many_are_in(
     assert said.startswith(f"stopped; at least 3 documents were {done} and are kept; ")
     titles = [json.loads(line)["title"] for line in run("export").stdout.splitlines()]
     assert titles.count("new") == 3
+
+
+def test_sync_stopped_in_the_middle_keeps_what_it_says_and_goes_on(
+    run: Run, encoder: str, ctrl_c: CtrlC, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("notes").mkdir()
+    for number in range(6):
+        Path("notes", f"{number}.md").write_text(f"# Note {number}\nthe river {number} flows", encoding="utf-8")
+    monkeypatch.setattr(writer, "BATCH", 2)
+    ctrl_c(Writer, "_add", 3)
+    said = run("sync", "notes", "--encoder", encoder, code=130).stderr
+    assert "stopped; at least 4 of 6 changes are kept; run the same command for the rest" in said
+    assert len(ids(run)) == 4
+    assert "2 added, 0 updated, 0 deleted, 4 unchanged" in run("sync", "notes").stdout
 
 
 def test_tune_stopped_before_and_after_its_commit_says_which(run: Run, encoder: str, ctrl_c: CtrlC) -> None:
