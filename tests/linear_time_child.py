@@ -38,6 +38,8 @@ SPACES = (("", " ", "x"), ("x", " \n", "x"), ("", "\t ", ""))
 
 # For each pattern texts that come near a match at many places: a beginning, what is repeated, an end.
 ATTACKS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}": (("", "a", "!"), ("", "a!", "")),
+    r"--([a-z]+)-([a-z]+)": (("--", "a", ""), ("", "--a", ""), ("", "-", ""), ("", "a-", "")),
     r"[A-Za-z0-9._-]{1,64}": (("", "a", "!"), ("", "a!", "")),
     r"[A-Za-z][A-Za-z0-9_]{0,99}": (("", "a", "!"), ("", "a_", "!")),
     r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})": (("", "1", "x"), ("", "1.", "x"), ("1.1", "1", "x")),
