@@ -195,7 +195,8 @@ def approximate(server: Side, folder: Side, texts: Sequence[str], first: int) ->
     return result
 
 
-def measure(folder: Path, address: str, count: int, without: Sequence[str]) -> Result:
+def measure(folder: Path, address: str, count: int, without: Sequence[str]) -> Iterator[Result]:
+    """What there is to tell after the three were compared, and once more after each index was."""
     told: Result = {"documents": count, "load_before": os.getloadavg()[0]}
     with sides(folder, address, count, without, told) as three:
         texts = asked(count)
@@ -206,9 +207,10 @@ def measure(folder: Path, address: str, count: int, without: Sequence[str]) -> R
         told["same_hits_as_the_folder"] = {side.name: same(side, three[0]) for side in three[1:]}
         added = range(count, count + 1 + ADDS + BATCHES * BATCH)
         told["furthest_vector_from_the_folders"] = {side.name: furthest(side, three[0], added) for side in three[1:]}
+        yield told | {side.name: side.told() for side in three}
         if "approximate" not in without:
             told["index_of_document_vectors"] = approximate(three[-1], three[0], texts, added.stop)
-        return told | {side.name: side.told() for side in three}
+            yield told | {side.name: side.told() for side in three}
 
 
 def same(side: Side, folder: Side) -> str:
@@ -226,10 +228,10 @@ def main() -> None:
     print(json.dumps(machine()))
     for count in given.sizes:
         with running() as server, tempfile.TemporaryDirectory(prefix="incdsi-milvus-") as folder:
-            result = measure(Path(folder), server.address, count, given.without)
-        print(json.dumps(result, indent=1), flush=True)
-        if count in SIZES:
-            write(f"milvus-{count}", result)
+            for result in measure(Path(folder), server.address, count, given.without):
+                print(json.dumps(result, indent=1), flush=True)
+                if count in SIZES:
+                    write(f"milvus-{count}", result)
 
 
 if __name__ == "__main__":
