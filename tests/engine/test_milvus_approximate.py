@@ -131,9 +131,10 @@ def test_an_approximate_index_that_somebody_else_made_is_refused(milvus: Place) 
     client.release_collection(name)
     client.drop_index(name, "v")
     connection.index(name, kinds.named("HNSW"))
-    connection.close()
     with pytest.raises(UnsupportedFormat, match=r"somebody gave .* an index HNSW; make it FLAT again"):
         Index.open(milvus("fresh shop"), TOY)
+    connection.drop(name)  # nobody else gets it
+    connection.close()
 
 
 def _changed(index: Index) -> tuple[dict[str, np.ndarray], dict[Any, float]]:
