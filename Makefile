@@ -8,7 +8,7 @@ DSPY   := .venv-dspy
 # Modules are compiled when they are first imported: half of installing would go into those that never are.
 QUIETLY := --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help install demo try-light release-check test test-research test-mcp test-python test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback bench-milvus milvus-faults kills soak browser repro pictures docs clean
+.PHONY: help install demo try-light release-check test test-research test-mcp test-python test-all test-milvus milvus lint lint-integrations format bench bench-solver bench-encoding bench-sharing bench-stage1 bench-index bench-tuning bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback bench-milvus milvus-faults kills soak browser repro pictures docs clean
 
 help:  ## what one can type
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -89,13 +89,19 @@ test-milvus: $(READY)  ## the same behaviours on a real Milvus server, started f
 milvus: $(READY)  ## a shell beside a real Milvus server in a network namespace of its own
 	$(BIN)/python -m tests.milvus_server
 
-bench: bench-solver bench-encoding bench-stage1 bench-index bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback  ## every benchmark; results in benchmarks/results/
+bench: bench-solver bench-encoding bench-sharing bench-stage1 bench-index bench-tuning bench-server bench-scan bench-scale bench-words bench-clicks bench-feedback  ## every benchmark; results in benchmarks/results/
 
 bench-solver: $(READY)  ## the paper's solver and ours, side by side
 	$(BIN)/python -m benchmarks.solver
 
 bench-encoding: $(READY)  ## encoders against sentence-transformers
 	$(BIN)/python -m benchmarks.encoding
+
+bench-sharing: $(READY)  ## encoding while other processes use the cores
+	$(BIN)/python -m benchmarks.sharing
+
+bench-tuning: $(READY)  ## what tuning costs beside filling, and what it is worth
+	$(BIN)/python -m benchmarks.tuning
 
 bench-stage1: $(READY)  ## every way to the first document vectors, on real questions
 	$(BIN)/python -m benchmarks.stage1

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnsupportedFormat
 from incdsi.text.encoders import Encoder, load_encoder, onnx_encoder
-from incdsi.text.encoders.onnx_encoder import OnnxEncoder
+from incdsi.text.encoders.onnx_encoder import BUDGET, OnnxEncoder, _batches
 
 pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -223,3 +223,17 @@ def test_a_missing_model_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ModelNotFound, match="cannot load the model in"):
         load_encoder(tmp_path)
+
+
+@given(st.lists(st.integers(1, 256), max_size=60))
+def test_every_text_runs_once_and_batches_stay_within_their_budget(lengths):
+    batches = list(_batches(lengths))
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= BUDGET for batch in batches)
+    assert all(lengths[batch[0]] == max(lengths[place] for place in batch) for batch in batches)
+
+
+def test_the_queries_of_one_document_are_padded_little():
+    lengths = [48, 41, 33, 30, 22, 14, 11, 9, 5]
+    computed = sum(len(batch) * lengths[batch[0]] for batch in _batches(lengths))
+    assert computed < 1.3 * sum(lengths) < len(lengths) * max(lengths)
