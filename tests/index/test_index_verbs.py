@@ -285,6 +285,22 @@ def test_a_whole_batch_is_there_or_nothing_of_it(
     assert stored(reopen(place("shop"))) == stored(index)
 
 
+def test_a_whole_batch_tells_how_far_it_is_before_it_is_there(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incdsi.index.draft.STEP", 4)
+    told: list[tuple[int, int, int]] = []
+
+    def progress(done: int, of: int) -> None:
+        told.append((done, of, index.version))
+
+    before = index.version
+    index.add_many(docs(10, start=4), whole=True, progress=progress)
+    assert told == [(4, 10, before), (8, 10, before), (10, 10, before), (10, 10, index.version)]
+    told.clear()
+    before = index.version
+    index.upsert_many([doc("d4", 2), *docs(5, start=20)], whole=True, progress=progress)
+    assert told == [(1, 6, before), (5, 6, before), (6, 6, before), (6, 6, index.version)]
+
+
 def test_a_whole_batch_is_placed_as_its_portions_are(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incdsi.index.writer.BATCH", 7)
     monkeypatch.setattr("incdsi.solver.active_set.TOGETHER", 5)

@@ -35,8 +35,8 @@ class Editor(Upkeep):
 
         They are committed in portions: when the disk is full or the call is interrupted, what it reported through
         `progress` is there and may be more than nothing. With `whole` all are committed at once or none is; they are
-        held in memory until then. When enough queries are held out by then, the index tunes itself: `progress` goes
-        on with another total, and `last_tuning` says what it chose.
+        held in memory until then, and `progress` tells how many are embedded. When enough queries are held out by then,
+        the index tunes itself: `progress` goes on with another total, and `last_tuning` says what it chose.
         """
         batch, asked = as_documents(documents), dict(queries or {})
         with self.engine.changing(if_version):
@@ -70,7 +70,7 @@ class Editor(Upkeep):
     ) -> list[Addition]:
         """Update those documents that are there, then add the others in portions; checked as by `add_many`.
 
-        With `whole` all are committed at once or none is.
+        With `whole` all are committed at once or none is, and `progress` tells how many are embedded.
         """
         batch, asked = as_documents(documents), dict(queries or {})
         with self.engine.changing(if_version):

@@ -104,7 +104,7 @@ class Writer:
         if not old:
             return self.add(new, queries, whole=whole, progress=progress)
         if whole:
-            additions = self._upsert(documents, queries)
+            additions = self._upsert(documents, queries, progress)
             if progress is not None:
                 progress(len(additions), len(documents))
             return additions
@@ -182,7 +182,9 @@ class Writer:
         self._session.hold_out(_held_out([one.record for one in placed]))
         return self._additions(placed, watch)
 
-    def _upsert(self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]]) -> list[Addition]:
+    def _upsert(
+        self, documents: Sequence[Document], queries: Mapping[str, Sequence[str]], progress: Progress | None
+    ) -> list[Addition]:
         """One transaction; they are placed on a bench, where each sees those before it before anybody else does."""
         watch, now, kept, placed = Stopwatch(), self._session.current(), list[Record](), list[Placed]()
         bench, new = now.view.bench(), list[Document]()
@@ -198,7 +200,14 @@ class Writer:
                 bench.put([placed[-1].record])
             else:
                 kept.append(changed)
-        drafts = drafter.drafts(new, queries, self._engine.next_row, watch) if new else []
+            if progress is not None:
+                progress(len(placed) + len(kept), len(documents))
+
+        def embedded(count: int, _: int) -> None:
+            if progress is not None:
+                progress(len(placed) + len(kept) + count, len(documents))
+
+        drafts = drafter.drafts(new, queries, self._engine.next_row, watch, embedded) if new else []
         added = place_many(bench, drafts, now.settings, watch=watch) if new else []
 
         def additions() -> list[Addition]:

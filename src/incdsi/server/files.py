@@ -38,7 +38,7 @@ log = structlog.get_logger("incdsi.server")
 MOST_IDS = 1000  # in an answer
 LONGEST_NAME = 255  # bytes, as file systems have it
 PIECE = 1 << 20
-FieldName = Annotated[str, Field(min_length=1, max_length=1000)]
+FieldName = Annotated[str, Field(min_length=1)]
 BODY = {
     "requestBody": {
         "required": True,

@@ -20,15 +20,23 @@ from incdsi.demo.corpus import package_documentation, python_documentation
 from incdsi.documents import Document
 from incdsi.errors import IndexNotFound
 from incdsi.index import Index
+from incdsi.readers import read_documents
+from incdsi.server.settings import ServerSettings
+from incdsi.server.shelf import Shelf
 from tests.server.browser.site import ARGUMENTS, PATIENCE, Site, row, search
+from tests.server.servers import serving
 
-PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
+ROOT = Path(__file__).parents[3]
+PICTURES = ROOT / "docs" / "pictures"
 MOST = 900  # documents of the standard library
 ASKED = 2  # one in so many gets three of its own sentences as questions, of which some are held out
 LIVE = "rich"  # the package whose documents are added while the server runs
 ROUNDS, EACH = 3, 5
 QUESTION, ANSWER = "give up when it takes too long", "asyncio.tasks.wait_for"
 DESKTOP, PHONE = {"width": 1360, "height": 940}, {"width": 390, "height": 844}
+MANUALS = [ROOT / "docs" / name for name in ("TRUST.md", "HTTP.md", "DOCUMENTS.md")]  # dropped on the page
+LONG = "what happens when the server is killed while it writes"
+GAPS = ["stop a download that hangs", "stop a download that hangs", "make two lists one", "why is my program slow"]
 NOVELTY = {
     "id": "recipes.first_done",
     "title": "Take the first answer",
@@ -95,6 +103,44 @@ def take(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"page-{name}.png", scale="device")
 
 
+def take_parts(browser: Browser, site: Site) -> None:
+    """Files that were dropped, a hit with its passages, and the questions that are answered badly."""
+    with opened(browser, site, "light", DESKTOP) as page:
+        page.set_input_files("#choose-files", MANUALS)
+        expect(page.locator("#files .done")).to_have_count(len(MANUALS))
+        refused = {"name": "prices.csv", "mimeType": "text/csv", "buffer": b"sku,name\n7,Boots\n"}
+        page.set_input_files("#choose-files", [refused])  # type: ignore[list-item]
+        expect(page.locator("#files .refused")).to_be_visible()
+        take(page, "files")
+    with opened(browser, site, "light", DESKTOP) as page:
+        search(page, LONG)
+        page.locator("#results summary").first.click()
+        page.locator("#query").blur()
+        take(page, "passages")
+    with opened(browser, site, "dark", DESKTOP) as page:
+        search(page, LONG)
+        page.locator("#results .path").first.click()
+        expect(page.locator("#reader .here")).to_be_visible()
+        take(page, "reader")
+    for theme, size, name in (("light", DESKTOP, "gaps"), ("dark", PHONE, "gaps-phone")):
+        with opened(browser, site, theme, size) as page:
+            page.keyboard.press("g")
+            expect(page.locator("#gaps-list > li").first).to_be_visible()
+            take(page, name)
+
+
+def take_list(browser: Browser, folder: Path) -> None:
+    """The list of several indexes."""
+    settings = ServerSettings(indexes=folder, port=0)
+    with Shelf(settings) as shelf, serving(shelf, settings) as url:
+        context = browser.new_context(base_url=url, viewport={"width": 900, "height": 560}, device_scale_factor=1.5)
+        page = context.new_page()
+        page.goto("/")
+        expect(page.locator("#indexes li")).to_have_count(len(shelf.open))
+        take(page, "indexes")
+        context.close()
+
+
 def take_all(browser: Browser, site: Site) -> None:
     with opened(browser, site, "light", DESKTOP) as page:
         search(page, QUESTION)
@@ -124,14 +170,31 @@ def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=PATIENCE)
     with tempfile.TemporaryDirectory() as scratch:
-        copy = Path(scratch) / "copy"  # what the pictures change is changed there
+        copy = Path(scratch) / "indexes" / "python"  # what the pictures change is changed there
         with filled(given or Path(scratch) / "index") as index:
             index.backup(copy)
-        with Index.open(copy) as index, Site(index, copy, quality_seconds=0.5) as site, sync_playwright() as playwright:
-            add_live(site)
+        with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-            take_all(browser, site)
+            log = Path(scratch) / "queries.jsonl"
+            with Index.open(copy) as index, Site(index, copy, quality_seconds=0.5, log_queries=log) as site:
+                add_live(site)
+                take_all(browser, site)
+                ask(site, GAPS)
+                take_parts(browser, site)
+            for name, some in (("rich", package_documentation(LIVE)), ("manual", manual())):
+                with Index.create(copy.parent / name) as index:
+                    index.add_many(some)
+            take_list(browser, copy.parent)
             browser.close()
+
+
+def ask(site: Site, queries: list[str]) -> None:
+    for query in queries:
+        httpx2.post(f"{site.url}/v1/search", json={"query": query}, timeout=60).raise_for_status()
+
+
+def manual() -> list[Document]:
+    return [document for document, _ in read_documents(ROOT / "docs" / "how-to")]
 
 
 if __name__ == "__main__":

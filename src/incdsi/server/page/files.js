@@ -112,7 +112,7 @@ function refuse(one, error) {
     next();
   };
   element.className = "refused";
-  say(element, `Nothing was added. ${readable(error.message)}`);
+  say(element, `Nothing was added. ${readable(error.message, one.file.name)}`);
   const asks = element.querySelector(".file-asks");
   if (error.error === "DuplicateDocument" && !error.message.includes("already used at")) {
     asks.append(make("button", { type: "button", onclick: () => again({ replace: true }) }, "Replace what is there"));
@@ -123,7 +123,12 @@ function refuse(one, error) {
   }
 }
 
-const readable = (text) => text.replace("; update or upsert it instead", "").replace(/;[^;]*(id|text)_field[^;]*$/, ". Name the columns to use:");
+/** The server's sentence under the name of the file: "docs.csv:2: not valid JSON" is "Line 2: not valid JSON". */
+function readable(text, name) {
+  const own = text.startsWith(`${name}:`) ? text.slice(name.length + 1).trim().replace(/^(\d+): /, "line $1: ") : text;
+  const plain = own.replace(/^expected a new id, found '(.*)' in the index; .*$/, "“$1” is in the index already.").replace(/;[^;]*(id|text)_field[^;]*$/, ". Name the columns to use:");
+  return plain[0].toUpperCase() + plain.slice(1);
+}
 
 function columns(options, again) {
   const field = (name, label, value) => make("label", {}, label, make("input", { name, value, spellcheck: "false", autocomplete: "off" }));
