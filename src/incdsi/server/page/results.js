@@ -74,7 +74,8 @@ export function confidence(value) {
   if (value === null) return null;
   const level = value >= SURE ? "sure" : value >= UNSURE ? "maybe" : "guess";
   const why = "How probably this is the right document, judged by the questions held out";
-  return make("span", { class: `confidence ${level}`, title: why }, `${Math.round(100 * value)} % sure`);
+  const share = value > 0.99 ? "over 99" : value < 0.01 ? "under 1" : String(Math.round(100 * value));
+  return make("span", { class: `confidence ${level}`, title: why }, `${share} % sure`);
 }
 
 const PARTS = ["learned", "nearest", "lexical"];
