@@ -397,6 +397,14 @@ def test_what_goes_wrong_at_the_server_is_one_sentence_that_says_what_to_do(
             index.engine.connection.query("any", "key > 0", [], STRONG)
 
 
+def test_each_connection_is_its_own_and_looks_for_a_lost_server_every_few_seconds(milvus: Place) -> None:
+    with Index.create(milvus("shop"), TOY) as first, Index.open(milvus("shop"), TOY) as second:
+        first.close()
+        assert second.engine.connection.has(Names(parse(milvus("shop")).name).log)
+        options = second.engine.connection._client._handler._grpc_options
+        assert options["grpc.max_reconnect_backoff_ms"] <= 5000
+
+
 def test_a_writer_that_cannot_show_a_sign_of_life_says_so_in_the_log_once(
     milvus: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
