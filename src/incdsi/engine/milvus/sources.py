@@ -28,14 +28,13 @@ class Viewed(Protocol):
     def slots(self, rows: Rows) -> Slots: ...
 
 
-class Vectors:
-    """Document vectors: one row a document."""
+class Rowed:
+    """Rows of the documents of a view; a product with one counts for what it is."""
 
     def __init__(self, view: Viewed, server: Server, shelf: Shelf) -> None:
         self._view = view
         self._server = server
         self._keys = shelf.all("key")
-        self.owners = shelf.slots_of_keys
 
     @property
     def rows(self) -> Rows:
@@ -43,6 +42,20 @@ class Vectors:
 
     def slots(self, rows: Rows) -> Slots:
         return self._view.slots(rows)
+
+    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
+        return scores
+
+    def most(self, score: float) -> float:
+        return score
+
+
+class Vectors(Rowed):
+    """Document vectors: one row a document."""
+
+    def __init__(self, view: Viewed, server: Server, shelf: Shelf) -> None:
+        super().__init__(view, server, shelf)
+        self.owners = shelf.slots_of_keys
 
     def search(self, queries: Floats, limit: int, among: Slots | None, *, vectors: bool) -> list[Hits]:
         where = "" if among is None else f"key in {self._keys[among].tolist()}"
@@ -62,30 +75,16 @@ class Vectors:
         _require(self._view, slots, [key in found for key in keys.tolist()])
         return keys, np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
 
-    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
-        return scores
 
-    def most(self, score: float) -> float:
-        return score
-
-
-class Embedded:
+class Embedded(Rowed):
     """The rows of queries that have a flag."""
 
     flag: str
 
     def __init__(self, view: Viewed, server: Server, shelf: Shelf) -> None:
-        self._view = view
-        self._server = server
-        self._keys, self._firsts, self._counts = shelf.all("key"), shelf.all("first"), shelf.all("count")
+        super().__init__(view, server, shelf)
+        self._firsts, self._counts = shelf.all("first"), shelf.all("count")
         self.owners = shelf.slots_of_queries
-
-    @property
-    def rows(self) -> Rows:
-        return self._view.rows
-
-    def slots(self, rows: Rows) -> Slots:
-        return self._view.slots(rows)
 
     def search(self, queries: Floats, limit: int, among: Slots | None, *, vectors: bool) -> list[Hits]:
         where = f"{self.flag} == true" + ("" if among is None else f" and owner in {self._keys[among].tolist()}")
@@ -135,12 +134,6 @@ class Copies(Embedded):
     def __init__(self, view: Viewed, server: Server, shelf: Shelf) -> None:
         super().__init__(view, server, shelf)
         self._firsts, self._counts = self._firsts + self._counts - 1, np.ones_like(self._counts)
-
-    def measured(self, keys: Keys, scores: Doubles) -> Doubles:
-        return scores
-
-    def most(self, score: float) -> float:
-        return score
 
 
 class Indexed(Vectors):
