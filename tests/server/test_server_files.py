@@ -28,7 +28,7 @@ def send(http: httpx2.Client, name: str, content: str | bytes, **given: Any) -> 
         ("DOCS.TSV", TABLE.replace(",", "\t"), ["boots", "tent"]),
         ("docs.jsonl", '{"id": "a", "text": "one", "queries": ["q"]}\n{"id": "b", "text": "two"}\n', ["a", "b"]),
         ("docs.json", '[{"id": "a", "text": "one"}]', ["a"]),
-        ("docs.csv.gz", gzip.compress(TABLE.encode()), ["boots", "tent"]),
+        ("docs.csv.gz", gzip.compress(TABLE.encode(), mtime=0), ["boots", "tent"]),
         ("notes.md", "---\ntags: [new]\n---\n# Boots\nDry feet.\n", ["notes.md"]),
         ("übung 1.txt", "Dry feet.", ["übung 1.txt"]),
     ],
@@ -65,7 +65,7 @@ def test_metadata_titles_and_queries_come_along(http: httpx2.Client, index: Inde
         ("docs.pdf", "%PDF", 422, "docs.pdf: unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt or .md (convert "
          "others first)"),
         ("docs.parquet", "PAR1", 422, "docs.parquet: "),
-        ("docs.csv.gz", gzip.compress(b"id,text\na,b\n")[:-9], 422, "docs.csv.gz: damaged gzip file"),
+        ("docs.csv.gz", gzip.compress(b"id,text\na,b\n", mtime=0)[:-9], 422, "docs.csv.gz: damaged gzip file"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_is_one_sentence_and_nothing_is_added(
