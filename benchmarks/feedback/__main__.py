@@ -1,6 +1,6 @@
 """`make bench-feedback`: `teach` beside what others offer for "this was the right document".
 
-    python -m benchmarks.feedback [--documents 2000] [--taught 500] [--only clinc]
+    python -m benchmarks.feedback [--documents 1000] [--taught 500] [--only clinc]
 
 Every way begins with the documents' texts alone and the same embeddings, is taught the same questions one after
 another, and is asked the same questions before and after: those that were taught, others of the same documents, and
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -36,13 +36,13 @@ WAYS: tuple[Make, ...] = (
     Taught,
     MorePoints,
     Moved,
-    partial(Recommended, strategy="average_vector"),
-    partial(Recommended, strategy="best_score"),
-    Feedback,
-    Rocchio,
-    Appended,
     Words,
     Both,
+    partial(Recommended, strategy="average_vector"),
+    partial(Recommended, strategy="best_score"),
+    Rocchio,
+    Feedback,
+    Appended,
 )
 ASKED = ("lessons", "paraphrases", "others")
 NAMES = ("clinc", "clinc-half", "squad")  # of courses, and of the files in benchmarks/results
@@ -50,7 +50,7 @@ NAMES = ("clinc", "clinc-half", "squad")  # of courses, and of the files in benc
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=int, default=2000, help="so many of squad_plus, drawn at random")
+    parser.add_argument("--documents", type=int, default=1000, help="so many of squad_plus, drawn at random")
     parser.add_argument("--taught", type=int, default=500, help="of these, so many are taught a question")
     parser.add_argument("--only", choices=NAMES, help="one course alone")
     given = parser.parse_args()
@@ -61,24 +61,25 @@ def main() -> None:
     }
     versions = {name: metadata.version(name) for name in ("qdrant-client", "chromadb", "bm25s")}
     for name in [given.only] if given.only else NAMES:
-        print(write(f"feedback-{name}", {"versions": versions, **compared(courses[name]())}))
+        for found in compared(courses[name]()):  # what is finished outlasts what is not
+            path = write(f"feedback-{name}", {"versions": versions, **found})
+        print(path)
 
 
-def compared(course: Course) -> Result:
-    """Every way on one course, and each beside the first question by question."""
+def compared(course: Course) -> Iterator[Result]:
+    """One way after another on a course, each beside the first question by question; all so far, each time."""
     counts = {part: len(getattr(course, part)) for part in (*ASKED, "validation")}
     print(f"{course.name}: n = {counts}", flush=True)
-    firsts: list[dict[str, Right]] = []
-    rows = []
+    rows: list[Result] = []
+    ours: dict[str, Right] = {}
     for make in WAYS:
         with tempfile.TemporaryDirectory(dir=cache_home()) as folder:
             row, after = followed(make(course, Path(folder)))
+        ours = ours or after
+        row["incdsi_less_this"] = {part: difference(ours[part], first) for part, first in after.items()}
         show(row)
         rows.append(row)
-        firsts.append(after)
-    for row, after in zip(rows, firsts, strict=True):
-        row["incdsi_less_this"] = {part: difference(firsts[0][part], after[part]) for part in ASKED if part in after}
-    return {"course": course.name, "documents": len(course.data.documents), "n": counts, "ways": rows}
+        yield {"course": course.name, "documents": len(course.data.documents), "n": counts, "ways": rows}
 
 
 def followed(way: Way) -> tuple[Result, dict[str, Right]]:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.feedback.picture`: the results as docs/pictures/feedback.svg and as tables on stdout.
+"""`python -m benchmarks.feedback.picture`: the results as docs/pictures/feedback.svg and in the page of the docs.
 
 Each line is a way: from where questions that nobody taught were first to where they are first after the lessons.
 """
@@ -14,7 +14,9 @@ from benchmarks.feedback.__main__ import NAMES
 from benchmarks.index.run import Result
 from benchmarks.machine import RESULTS
 
-PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "feedback.svg"
+DOCS = Path(__file__).parents[2] / "docs"
+PICTURE, PAGE = DOCS / "pictures" / "feedback.svg", DOCS / "explanation" / "feedback.md"
+BEGIN, END = "<!-- results: written by benchmarks.feedback.picture -->\n", "<!-- end of results -->\n"
 WIDTH, LINE, HEAD, LEFT, RIGHT = 940, 24, 64, 330, 640  # of the axis, from 0 to 100 % first
 STYLE = """
     .back{fill:#fff}.ink{fill:#222}.soft{fill:#666}.old{fill:#888}.peer{fill:#3f6fb5}.ours{fill:#c2410c}
@@ -28,7 +30,9 @@ def main() -> None:
     found = {name: path for name in NAMES if (path := RESULTS / f"feedback-{name}.json").exists()}
     courses = [json.loads(path.read_text()) for path in found.values()]
     PICTURE.write_text(drawn(courses))
-    print("\n\n".join(table(course) for course in courses))
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(before + BEGIN + "\n\n".join(table(course) for course in courses) + "\n\n" + END + after)
 
 
 def drawn(courses: Sequence[Result]) -> str:
