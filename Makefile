@@ -124,6 +124,14 @@ bench-feedback: $(READY) $(VENV)/.peers  ## teach beside Qdrant's examples, Rocc
 	$(BIN)/python -m benchmarks.feedback
 	$(BIN)/python -m benchmarks.feedback.picture
 
+.PHONY: bench-no-harm bench-newcomers
+bench: bench-no-harm bench-newcomers
+bench-no-harm: $(READY)  ## an index that knows 0, 1 or 3 questions a document beside plain search
+	$(BIN)/python -m benchmarks.no_harm
+
+bench-newcomers: $(READY)  ## documents that join a trained index beside plain search
+	$(BIN)/python -m benchmarks.newcomers
+
 bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
 	$(BIN)/python -m benchmarks.words
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,27 @@ from incdsi_lab.embedded import KnownTexts
 CORE = ("constrain", "solve", "commit")
 
 
-def fill(path: Path, data: RealData, places: Iterable[int], *, tuning: bool) -> tuple[Index, Result]:
-    """A new index of these documents in that order, by embeddings made before, and what it took."""
+def fill(
+    path: Path,
+    data: RealData,
+    places: Iterable[int],
+    *,
+    tuning: bool,
+    asked: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[Index, Result]:
+    """A new index of these documents in that order, by embeddings made before, and what it took.
+
+    It knows all training questions, or those that were `asked`.
+    """
     Index.create(path, data.encoder, tuning=tuning).close()
     encoder = KnownTexts(data)
     index = Index.open(path, encoder, generator=Spans(limit=SPANS))
     documents = [data.documents[place] for place in places]
-    asked = questions_of(data)
+    known = questions_of(data) if asked is None else asked
     tuning_seconds = _watch_tuning(index)
     begin = time.perf_counter()
     additions = index.add_many(
-        documents, {document.id: asked[document.id] for document in documents}, progress=tenths("filling")
+        documents, {document.id: known[document.id] for document in documents}, progress=tenths("filling")
     )
     wall = time.perf_counter() - begin - sum(tuning_seconds)
     steps = by_step(additions)

@@ -43,9 +43,9 @@ def _quality(run: Run, name: str, *, retrained: bool = False) -> Result:
     order = np.random.default_rng(0).permutation(len(data.documents))
     index, filling = fill(run.folder / f"quality-{name}", data, order, tuning=True)
     with index:
-        asked = _probes(index, data)
+        asked = probes(index, data)
         say(f"quality: {len(asked):,} questions")
-        ranks = _index_ranks(index, asked)
+        ranks = index_ranks(index, asked)
         trusted = told_right(index, asked)
     known = Part(
         documents=tuple(data.documents),
@@ -63,7 +63,7 @@ def _quality(run: Run, name: str, *, retrained: bool = False) -> Result:
     pairs = [("fused", other) for other in (*others, "learned", "lexical")]
     pairs += [("learned", other) for other in ("dense", *([RETRAINED] if retrained else []))]
     best = max(others, key=lambda way: Quality.of(ranks[way]).hits_at_1)
-    return {"fill": filling, **_compared(ranks, pairs), "best_anchor": best, "confidence": trusted}
+    return {"fill": filling, **compared(ranks, pairs), "best_anchor": best, "confidence": trusted}
 
 
 def _retrained(data: RealData) -> Ranks:
@@ -73,7 +73,7 @@ def _retrained(data: RealData) -> Ranks:
     return ranks_among(frozen(data).vectors, data.test.embeddings, data.test.owners)
 
 
-def _probes(index: Index, data: RealData) -> list[Probe]:
+def probes(index: Index, data: RealData) -> list[Probe]:
     rows = {record.document.id: record.row for record in index.engine.records()}
     asked = zip(data.test.texts, data.test.embeddings, data.test.owners, strict=True)
     return [
@@ -82,7 +82,7 @@ def _probes(index: Index, data: RealData) -> list[Probe]:
     ]
 
 
-def _index_ranks(index: Index, asked: list[Probe]) -> dict[str, Ranks]:
+def index_ranks(index: Index, asked: list[Probe]) -> dict[str, Ranks]:
     """The right document's rank for each test question by mode, as far as it counts."""
     view = index.engine.view()
     alone = {"learned": LEARNED_ALONE, "lexical": WORDS_ALONE}
@@ -90,7 +90,7 @@ def _index_ranks(index: Index, asked: list[Probe]) -> dict[str, Ranks]:
     return dict(zip(MODES, ranks, strict=True))
 
 
-def _compared(ranks: dict[str, Ranks], pairs: list[tuple[str, str]]) -> Result:
+def compared(ranks: dict[str, Ranks], pairs: list[tuple[str, str]]) -> Result:
     """Quality by way of searching, and differences of H@1 question by question, each with its 95 % interval."""
     quality = {way: {**asdict(Quality.of(some)), "h@1_interval": _interval(some)} for way, some in ranks.items()}
     differences = {}

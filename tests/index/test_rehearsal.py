@@ -17,9 +17,9 @@ from incdsi.hyperparameters import BOLD, SAFE
 from incdsi.index import rehearsal
 from incdsi.index.draft import held_out_of
 from incdsi.index.quality import probes
-from incdsi.index.rehearsal import BETWEEN, FEW, for_newcomers, scale_of, scaled
+from incdsi.index.rehearsal import BETWEEN, FEW, for_newcomers, level_of, safe_at, scale_of, scaled
 from incdsi.index.tuning import LADDER
-from incdsi.records import Record
+from incdsi.records import Record, StoredQuery
 from incdsi.solver import Problem, solve
 
 
@@ -36,7 +36,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 def test_an_index_that_was_trained_knows_how_to_place_newcomers(trained: Index) -> None:
     settings = trained._session.settings
     scale = scale_of(trained.engine.records())
-    assert settings.hyperparameters in [scaled(how, scale) for how in (*LADDER, BETWEEN)]
+    safe = safe_at(scale, level_of(trained.engine.records()))
+    assert settings.hyperparameters in [*(scaled(how, scale) for how in (*LADDER, BETWEEN)), safe]
     assert settings.tuned_at == settings.fused_at == trained.info().held_out_queries >= FEW
     assert trained.verify() == []
 
@@ -63,8 +64,8 @@ def test_the_weights_are_those_that_find_most_newcomers_and_keep_the_others(
     trained: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = list(probes(trained.engine.records(), trained.engine.held_out()))
-    old = iter([70.0, 70.2, 70.4, 70.0, 69.8, 60.0])
-    new = iter([40.0, 41.0, 42.0, 44.0, 50.0, 60.0])
+    old = iter([70.0, 70.2, 70.4, 70.0, 69.8, 60.0, 68.0])
+    new = iter([40.0, 41.0, 42.0, 44.0, 50.0, 60.0, 48.0])
     monkeypatch.setattr(rehearsal, "FEW", 1)
     monkeypatch.setattr(
         rehearsal,
@@ -108,3 +109,27 @@ def test_the_scale_is_how_long_vectors_are_along_their_texts():
     ]
     assert scale_of(records) == pytest.approx(30, rel=1e-6)
     assert scale_of([]) == SAFE.anchor_scale
+
+
+def asking(vector: float, texts: np.ndarray, count: int, *, generated: bool) -> Record:
+    """A document whose vector scores `vector` times what its text does at so many queries, and less along the text."""
+    query = np.array([0.0, 1.0], dtype=np.float32)
+    return Record(
+        document=Document(id="d", text="-"),
+        vector=np.array([texts[0] * 20, texts[1] * vector], dtype=np.float32),
+        anchor=texts,
+        queries=tuple(StoredQuery(text="", embedding=query, generated=generated) for _ in range(count)),
+    )
+
+
+def test_the_level_is_that_of_what_was_asked_and_of_generated_queries_where_that_is_too_little():
+    text = np.array([0.8, 0.6], dtype=np.float32)
+    asked, made = asking(30.0, text, FEW, generated=False), asking(25.0, text, FEW, generated=True)
+    assert level_of([asked, made]) == pytest.approx(30, rel=1e-6)
+    assert level_of([asking(30.0, text, FEW - 1, generated=False), made]) == pytest.approx(25, rel=1e-6)
+    assert level_of([asking(30.0, text, 1, generated=False)]) == 0.0
+
+
+def test_safe_weights_keep_up_with_trained_documents_at_what_is_asked():
+    assert safe_at(21.0, 27.0) == scaled(SAFE, 27.0)
+    assert safe_at(21.0, 0.0) == scaled(SAFE, 21.0)

@@ -52,10 +52,11 @@ def rehearse(session: Session, progress: Progress | None) -> None:
 def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | None) -> Hyperparameters:
     """What finds most newcomers and keeps the others; where too few queries could tell, by what people asked so far."""
     scale = scale_of(engine.records())
+    safe = safe_at(scale, level_of(engine.records()))
     taken = _taken(asked, len(engine.view()))
     if sum(probe.row in taken for probe in asked) < FEW:
-        return scaled(BETWEEN if _mostly_asked(engine.records()) else SAFE, scale)
-    candidates = [scaled(how, scale) for how in LADDER]
+        return scaled(BETWEEN, scale) if _mostly_asked(engine.records()) else safe
+    candidates = [*(scaled(how, scale) for how in LADDER), safe]
     tried: list[Rehearsed] = []
     for how in candidates:
         tried.append(_tried(engine, asked, taken, how))
@@ -63,6 +64,34 @@ def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | N
             progress(len(tried), len(candidates))
     level = max(one.old for one in tried) - KEPT_WITHIN  # who comes takes room, however careful
     return best_keeping(tried, lambda one: one.old, lambda one: one.new, level).hyperparameters
+
+
+def safe_at(scale: float, level: float) -> Hyperparameters:
+    """The safe weights among trained documents of that scale and level, the larger of both.
+
+    Training raises documents at what was asked for them. An anchor that is merely as long as they are along their
+    texts loses to them what plain search would find.
+    """
+    return scaled(SAFE, max(scale, level))
+
+
+def level_of(records: Iterable[Record]) -> float:
+    """How many times as high as their texts' embeddings documents score at what was asked for them, by the medians.
+
+    At generated queries where too little was asked; 0 where nothing tells.
+    """
+    scores: tuple[list[tuple[float, float]], ...] = ([], [])  # of what was asked, and of what was generated
+    for record in records:
+        both = np.stack([record.vector, record.anchor]).astype(np.float64)
+        for query in record.queries:
+            if query.used:
+                own, plain = (both @ query.embedding).tolist()
+                scores[query.generated].append((own, plain))
+    for some in scores:
+        if len(some) >= FEW:
+            own, plain = np.median(np.array(some), axis=0).tolist()
+            return float(own / plain) if plain > 0 else 0.0
+    return 0.0
 
 
 def scale_of(records: Iterable[Record]) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from incdsi.engine.settings import Method
-from incdsi.hyperparameters import SAFE, Hyperparameters
-from incdsi.index.rehearsal import scale_of, scaled
+from incdsi.hyperparameters import Hyperparameters
+from incdsi.index.rehearsal import level_of, safe_at, scale_of
 from incdsi.progress import Progress
-from incdsi.records import Record
+from incdsi.records import Record, StoredQuery
 from incdsi.text.encoders.locate import load_torch_encoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
@@ -73,14 +73,21 @@ def incremental(
 def weights(study: Study, name: str) -> Hyperparameters:
     """What a method has: safe weights in the unit of the trained vectors, or tuned ones."""
     if name == GENERAL_SAFE:
-        return _in_the_unit_of(study.initial_vectors(), study.initial.embeddings)
+        return _safe_among(study.initial_vectors(), study.initial)
     return tuned(study, FORM_OF[name])
 
 
-def _in_the_unit_of(vectors: Floats, texts: Floats) -> Hyperparameters:
+def _safe_among(vectors: Floats, initial: protocol.Part) -> Hyperparameters:
     """The safe weights as the product gives them to newcomers among vectors that were trained."""
-    pairs = zip(vectors, texts, strict=True)
-    return scaled(SAFE, scale_of(Record(document=NAMELESS, vector=vector, anchor=text) for vector, text in pairs))
+    known = initial.queries
+    queries: list[list[StoredQuery]] = [[] for _ in vectors]
+    for owner, embedding, generated in zip(known.owners, known.embeddings, known.generated, strict=True):
+        queries[owner].append(StoredQuery(text="", embedding=embedding, generated=bool(generated)))
+    records = [
+        Record(document=NAMELESS, vector=vector, anchor=text, queries=tuple(some))
+        for vector, text, some in zip(vectors, initial.embeddings, queries, strict=True)
+    ]
+    return safe_at(scale_of(records), level_of(records))
 
 
 def base_encoder(study: Study) -> TorchEncoder:
