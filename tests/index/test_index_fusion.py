@@ -90,3 +90,15 @@ def test_fusions_that_chance_cannot_tell_apart_give_way_to_their_middle(monkeypa
     monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
     chosen = tuning.best_fusion(None, [None] * 100)  # type: ignore[arg-type]
     assert chosen == Fusion(0.25, 0.4)
+
+
+@pytest.mark.parametrize(("questions", "chosen"), [(50, DEFAULT_FUSION), (2000, tuning.FUSIONS[0])])
+def test_caution_gives_way_to_many_questions(questions: int, chosen: Fusion, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The learned score alone puts one question in fifty first, which are second by all others, and no other behind."""
+
+    def ranks(view: Any, asked: Sequence[Any], fusions: Sequence[Fusion]) -> np.ndarray:
+        better = np.arange(len(asked)) % 50 == 0
+        return np.array([1 + (better & (fusion != tuning.FUSIONS[0])) for fusion in fusions])
+
+    monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
+    assert tuning.best_fusion(None, [None] * questions) == chosen  # type: ignore[arg-type]

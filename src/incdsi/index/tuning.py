@@ -42,7 +42,8 @@ SAMPLE = 2000  # documents a candidate is tried on
 WORSE = 2  # rungs in a row below the best one, and no more are tried
 # Those tried; by words alone, the share of the nearest text is nothing's.
 FUSIONS = (*(Fusion(words / 20, share / 5) for words in range(20) for share in range(6)), WORDS_ALONE)
-CAUTION = 0.3  # right answers that a squared step away from the default must bring
+CAUTION = 0.3  # right answers that a squared step away from the default must bring, where few questions tell
+SURE = 100  # so many; with more of them, caution gives way
 # From the most careful to the boldest. The first does not leave the text's own embedding: it is dense search,
 # so that tuning never ends below it.
 LADDER = (
@@ -156,7 +157,8 @@ def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
     good ones is not good itself, the best of them stands.
     """
     found, far = _found(view, asked, FUSIONS), np.array([_squared_steps(one) for one in FUSIONS])
-    worth = found.sum(axis=1) - CAUTION * far
+    caution = CAUTION * min(1.0, SURE / max(1, len(asked)))
+    worth = found.sum(axis=1) - caution * far
     best = int(np.argmax(worth))
     short = worth[best] - worth
     good = np.flatnonzero(short <= _chance(found - found[best]))
@@ -165,7 +167,7 @@ def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
         round(float(np.mean([FUSIONS[place].nearest_share for place in good])), 3),
     )
     there = _found(view, asked, [middle])
-    loss = worth[best] - (there.sum() - CAUTION * _squared_steps(middle))
+    loss = worth[best] - (there.sum() - caution * _squared_steps(middle))
     return middle if loss <= _chance(there - found[best])[0] else FUSIONS[best]
 
 
