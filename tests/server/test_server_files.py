@@ -62,8 +62,7 @@ def test_metadata_titles_and_queries_come_along(http: httpx2.Client, index: Inde
         ("docs.jsonl", '{"id": "a", "text": "one"}\n{"id": \n', 422, "docs.jsonl:2: not valid JSON"),
         ("docs.csv", b"id,text\na,\xff\n", 422, "docs.csv:2: not UTF-8: byte 0xff"),
         ("docs.csv", "", 422, "docs.csv: no documents found"),
-        ("docs.pdf", "%PDF", 422, "docs.pdf: unknown file type; use .jsonl, .csv, .tsv, .parquet, .txt or .md (convert "
-         "others first)"),
+        ("docs.pdf", "%PDF", 422, "docs.pdf: unknown file type; use .jsonl, .csv, "),
         ("docs.parquet", "PAR1", 422, "docs.parquet: "),
         ("docs.csv.gz", gzip.compress(b"id,text\na,b\n", mtime=0)[:-9], 422, "docs.csv.gz: damaged gzip file"),
     ],
