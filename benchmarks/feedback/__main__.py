@@ -5,8 +5,8 @@
 Every way begins with the documents' texts alone and the same embeddings, is taught the same questions one after
 another, and is asked the same questions before and after: those that were taught, others of the same documents, and
 others of documents that were taught nothing. A lesson's time includes encoding, and the next search knows it; the
-processor's time, which a busy machine changes little, is told too. A reranker is not among them: weights of a
-cross-encoder are in no package, and a threshold on its score puts no document first.
+processor's time, which a busy machine changes little, is told too. A reranker is not among them: no weights
+of a cross-encoder were at hand, and a threshold on its score puts no document first.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def followed(way: Way) -> tuple[Result, dict[str, Right]]:
     chosen = way.choose(course.validation)
     after = right(way)
     row: Result = {"system": way.system, "way": way.name, "chosen": chosen}
-    row |= {"lesson": spread(seconds[WARM:]), "lesson_cpu": spread(busy[WARM:])}
+    timed = slice(WARM, way.timed_lessons)
+    row |= {"lesson": spread(seconds[timed]), "lesson_cpu": spread(busy[timed])}
     return {**row, **{part: change(before[part], after[part]) for part in after}}, after
 
 

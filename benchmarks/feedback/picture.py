@@ -17,7 +17,7 @@ from benchmarks.machine import RESULTS
 DOCS = Path(__file__).parents[2] / "docs"
 PICTURE, PAGE = DOCS / "pictures" / "feedback.svg", DOCS / "explanation" / "feedback.md"
 BEGIN, END = "<!-- results: written by benchmarks.feedback.picture -->\n", "<!-- end of results -->\n"
-WIDTH, LINE, HEAD, LEFT, RIGHT = 940, 24, 64, 330, 640  # of the axis, from 0 to 100 % first
+WIDTH, LINE, HEAD, LEFT, RIGHT = 960, 24, 64, 356, 640  # of the axis, from 0 to 100 % first
 STYLE = """
     .back{fill:#fff}.ink{fill:#222}.soft{fill:#666}.old{fill:#888}.peer{fill:#3f6fb5}.ours{fill:#c2410c}
     .grid{stroke:#ddd}.way{stroke:#999}
@@ -66,8 +66,8 @@ def line(row: Result, y: int, *, ours: bool) -> str:
     untaught = row["paraphrases"]
     before, after = (x(untaught[when]["percent"]) for when in ("first_before", "first_after"))
     name = row["way"] if ours else f"{row['system']}: {row['way']}"
-    figures = ((f"{row['lessons']['first_after']['percent']:.0f} %", 700), (lost(row), 775))
-    figures += ((f"{row['lesson_cpu']['p50_ms']:.0f}", 880),)
+    figures = ((f"{row['lessons']['first_after']['percent']:.1f} %", 700), (lost(row), 775))
+    figures += ((lesson(row, 0), 880),)
     parts = [
         text(LEFT - 14, y, name, "ink", anchor="end", bold=ours),
         f'<line x1="{before}" x2="{after}" y1="{y - 4}" y2="{y - 4}" class="way" stroke-width="2"/>',
@@ -76,6 +76,12 @@ def line(row: Result, y: int, *, ours: bool) -> str:
         *(text(at, y, figure, "ink", anchor="middle", bold=ours) for figure, at in figures),
     ]
     return "".join(parts)
+
+
+def lesson(row: Result, digits: int) -> str:
+    """The median of the processor's milliseconds, if they were measured."""
+    timed = row.get("lesson_cpu")
+    return f"{timed['p50_ms']:.{digits}f}" if timed else "–"
 
 
 def lost(row: Result) -> str:
@@ -119,7 +125,7 @@ def cells(row: Result) -> list[str]:
         f"{before:.1f} → {after}",
         counts(untaught),
         *([counts(others)] if others else []),
-        f"{row['lesson_cpu']['p50_ms']:.1f}",
+        lesson(row, 1),
     ]
 
 
