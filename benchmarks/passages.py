@@ -161,7 +161,7 @@ def _best(scores: NDArray[Any], owners: NDArray[np.intp]) -> Doubles:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=60, help="long ones, about so many")
-    parser.add_argument("--short", type=int, default=1000)
+    parser.add_argument("--short", type=int, default=500)
     parser.add_argument("--questions", choices=("val", "test"), default="test")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-peers", action="store_true")

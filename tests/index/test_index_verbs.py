@@ -369,16 +369,16 @@ def test_update_keeps_what_people_asked_and_makes_the_rest_anew(index: Index) ->
     index.add_many(docs(5), {"d1": ["where is it", "how deep"]})
     index.teach("my own words", "d1")
     generated = {q.text for q in record(index, "d1").queries if q.generated}
-    new = Document(id="d1", title="Other", text="Quite another text about lamps.", metadata={"new": True})
+    new = Document(id="d1", title="Other", text="Quite another text about xylophones.", metadata={"new": True})
     index.update(new, queries=["how long"])
     found = record(index, "d1")
     assert index.get("d1") == new
     assert sorted(index.queries("d1")) == ["how deep", "how long", "my own words", "where is it"]
     assert [q.text for q in found.queries if q.taught] == ["my own words"]
     assert not generated & {q.text for q in found.queries if q.generated}
-    assert any("lamps" in q.text for q in found.queries if q.generated)
+    assert any("xylophones" in q.text for q in found.queries if q.generated)
     assert len(index) == 5
-    assert ids(index, "lamps", 1) == ["d1"]
+    assert ids(index, "xylophones", 1) == ["d1"]
     assert "d1" not in [hit.document_id for hit in index.search(text_of("d1"), 5) if hit.document.text == text_of("d1")]
 
 
