@@ -17,7 +17,7 @@ from tests.training.training_problems import tiny_encoder
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nowhere"], "name one of squad, nq-passages, nq320k, msmarco or a folder"),
+        (["nowhere"], "name one of squad, nq-passages, nq320k, msmarco, irds:NAME or a folder"),
         (["nq320k"], "say where the collections are with --data FOLDER"),
         (["squad", "--only", "maine"], "no experiment is called maine; there are main, rule, product, curves"),
         (["squad", "--optimiser", "luck"], "the optimiser must be gp or ax, not 'luck'"),

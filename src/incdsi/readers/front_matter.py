@@ -6,6 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import time
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from incdsi.readers.columns import cell_value
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST = 2**15  # characters; what is longer is text between two rules
 _ENDS = {"---": ("---", "..."), "+++": ("+++",)}
+_DEEPEST = 64  # brackets within brackets; PyYAML's time grows with the square of their number
 _MOST_WORDS = 4  # in the name of a field; what has more before its colon is a sentence
 
 
@@ -55,6 +57,8 @@ def _yaml(text: str) -> dict[str, Any] | None:
         return {}
     if not _is_field(lines[0]):
         return None
+    if _depth(text) > _DEEPEST:
+        raise ValueError("front matter is nested too deeply; write lists and mappings with fewer brackets")
     try:
         for event in yaml.parse(text, Loader=yaml.BaseLoader):
             if isinstance(event, yaml.AliasEvent):  # a few lines of them can stand for gigabytes
@@ -66,6 +70,12 @@ def _yaml(text: str) -> dict[str, Any] | None:
         problem = getattr(error, "problem", None) or "it is nested too deeply"
         raise ValueError(f"front matter is not valid YAML{place}: {problem}; quote values with a colon") from error
     return _mapping(node, titled=True) if isinstance(node, yaml.MappingNode) else None
+
+
+def _depth(text: str) -> int:
+    """How many brackets are open at most, those in quotes as well."""
+    steps = ((character in "[{") - (character in "]}") for character in text)
+    return max(accumulate(steps), default=0)
 
 
 def _is_field(line: str) -> bool:

@@ -236,7 +236,7 @@ class LocalRows:
     # Inside
 
     def _write(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> range:
-        if not vectors:
+        if len(vectors) == 0:
             return range(len(self._vectors), len(self._vectors))
         stored, rows = self._stacked(vectors, queries)
         first = self._vectors.append(stored)
