@@ -1,4 +1,4 @@
-"""Opening an index, in a folder or behind a server, or making it when it is not there."""
+"""Opening an index, in a folder or behind a server, or creating it if missing."""
 
 from __future__ import annotations
 

@@ -22,50 +22,53 @@ if TYPE_CHECKING:
 
 DEMO_DOCUMENTS = 600
 
+ServedIndex = Annotated[
+    Path | None,
+    typer.Option(
+        "--index",
+        "-i",
+        help="Folder of the index or milvus://HOST:PORT/NAME, created if missing.",
+        show_default=False,
+        callback=folder_of,
+    ),
+]
+ServedIndexes = Annotated[
+    Path | None,
+    typer.Option(
+        "--indexes", metavar="DIR", help="Folder of several indexes, each served under its name.", show_default=False
+    ),
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="TOML with settings.", show_default=False)
+]
+LogQueries = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-queries",
+        metavar="FILE",
+        help="Keep what people search for; with --indexes a folder.",
+        show_default=False,
+    ),
+]
+LogClicks = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-clicks", metavar="FILE", help="Keep what people click; with --indexes a folder.", show_default=False
+    ),
+]
+
 
 @app.command()
 def serve(
     context: typer.Context,
-    index: Annotated[
-        Path | None,
-        typer.Option(
-            "--index",
-            "-i",
-            help="Folder of the index or milvus://HOST:PORT/NAME, made when it is not there.",
-            show_default=False,
-            callback=folder_of,
-        ),
-    ] = None,
-    indexes: Annotated[
-        Path | None,
-        typer.Option(
-            "--indexes",
-            metavar="DIR",
-            help="Folder of several indexes, each served under its name.",
-            show_default=False,
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="TOML with settings.", show_default=False)
-    ] = None,
+    index: ServedIndex = None,
+    indexes: ServedIndexes = None,
+    config: Config = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1.", show_default=False)] = None,
     port: Annotated[int | None, typer.Option(help="Port; 7799, 0 for a free one.", show_default=False)] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve a small index of Python's own documentation.")] = False,
-    log_queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-queries",
-            metavar="FILE",
-            help="Keep what people search for; with --indexes a folder.",
-            show_default=False,
-        ),
-    ] = None,
-    log_clicks: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-clicks", metavar="FILE", help="Keep what people click; with --indexes a folder.", show_default=False
-        ),
-    ] = None,
+    log_queries: LogQueries = None,
+    log_clicks: LogClicks = None,
     encoder: EncoderName = None,
     language: Language = None,
     as_json: AsJson = False,
@@ -119,7 +122,7 @@ def _server() -> tuple[Any, Any, Any]:
 
 
 def _opened(path: Path, encoder: str | None, language: str | None) -> Index:
-    """The index, made when it is not there, under an encoder of one thread: requests are what runs in parallel."""
+    """The index, created if missing, under an encoder of one thread: requests are what runs in parallel."""
     from incdsi.engine.local.models import open_kept
     from incdsi.index import Index
 

@@ -16,6 +16,7 @@ from incdsi.index.tuning import FEW, LADDER, best_keeping, fused_anew
 from incdsi.info import Quality
 from incdsi.progress import Progress
 from incdsi.records import Record
+from incdsi.rows.products import exact
 
 ONE_IN = 10  # documents taken out: what one in a hundred does to the others says too little about many
 MOST = 300  # of them
@@ -82,10 +83,10 @@ def level_of(records: Iterable[Record]) -> float:
     """
     scores: tuple[list[tuple[float, float]], ...] = ([], [])  # of what was asked, and of what was generated
     for record in records:
-        both = np.stack([record.vector, record.anchor]).astype(np.float64)
+        both = np.stack([record.vector, record.anchor])
         for query in record.queries:
             if query.used:
-                own, plain = (both @ query.embedding).tolist()
+                own, plain = exact(both, query.embedding).tolist()
                 scores[query.generated].append((own, plain))
     for some in scores:
         if len(some) >= FEW:
@@ -96,11 +97,8 @@ def level_of(records: Iterable[Record]) -> float:
 
 def scale_of(records: Iterable[Record]) -> float:
     """How long document vectors are along their own texts' embeddings: the median."""
-    along = [
-        float(record.vector.astype(np.float64) @ record.anchor) / length
-        for record in records
-        if (length := float(record.anchor.astype(np.float64) @ record.anchor)) > 0
-    ]
+    products = (exact(np.stack([record.vector, record.anchor]), record.anchor).tolist() for record in records)
+    along = [own / length for own, length in products if length > 0]
     found = float(np.median(along)) if along else 0.0
     return found if found > 0 else SAFE.anchor_scale
 

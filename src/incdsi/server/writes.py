@@ -24,7 +24,7 @@ from incdsi.records import Answer
 from incdsi.server.answers import Reply, Ticket
 
 T = TypeVar("T")
-DRAFTERS = 2  # threads: one alone keeps additions waiting for as long as searches keep the other cores
+DRAFTERS = 2  # threads; with one the usual addition waits as long, the slowest ones longer
 AT_ONCE = 4  # documents of several requests drafted together
 log = structlog.get_logger("incdsi.server")
 

@@ -36,12 +36,13 @@ def restored(described: Mapping[str, Any]) -> Splitter:
             f"the texts of this index are split by a splitter of your own, {parameters.get('defined')}; "
             "open the index with splitter=... to add or update documents"
         )
-    try:
-        if name == "sections":
-            return Sections(**parameters)
-    except TypeError:  # parameters of a newer version
-        pass
-    raise InvalidInput(
+    unknown = InvalidInput(
         f"the texts of this index are split by {name!r} with {parameters}, unknown to this version; "
         "upgrade incdsi, or open the index with splitter=..."
     )
+    if name != "sections":
+        raise unknown
+    try:
+        return Sections(**parameters)
+    except TypeError as error:  # parameters of a newer version
+        raise unknown from error
