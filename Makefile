@@ -138,7 +138,7 @@ bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
 bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside a plain read, numpy and faiss
 	$(BIN)/python -m benchmarks.scan
 
-bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (hours, 60 GB)
+bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (an hour, 100 GB)
 	$(BIN)/python -m benchmarks.scale
 
 bench-milvus: $(READY)  ## an index in a folder, in Milvus Lite and on a Milvus server, side by side
@@ -176,7 +176,7 @@ pictures: $(READY) browser  ## the page's pictures in docs/pictures
 
 docs: $(READY)  ## the documentation site in build/site, its links checked, and everything it shows run
 	$(BIN)/zensical build --clean --strict --config-file mkdocs.yml
-	$(BIN)/pytest tests/test_docs.py
+	$(BIN)/pytest tests/test_docs.py tests/cli/test_examples_run.py
 
 clean:  ## remove what make made
 	rm -rf .venv* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

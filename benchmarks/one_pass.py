@@ -65,7 +65,7 @@ def main() -> None:
         },
         "peer_ms": None if given.no_peer else peer_ms(documents),
     }
-    path = write(f"one-pass-{given.set}", result)
+    path = write(f"one-pass-{given.set}{'-known' if given.known else ''}", result)
     print(json.dumps({**result, "machine": machine()}, indent=1))
     print(f"written: {path.name}")
 

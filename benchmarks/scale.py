@@ -34,7 +34,7 @@ Result = dict[str, Any]
 T = TypeVar("T")
 SIZES = (10_000, 100_000, 1_000_000)
 WIDTH, QUERIES, WORDS, LENGTH = 384, 9, 40, 25.0
-KB_A_DOCUMENT = 60  # on disk: the store, a base, and a new one beside it
+KB_A_DOCUMENT = 100  # on disk: the store, a base, and a new one beside it
 PORTION = 2_000
 
 
@@ -242,16 +242,15 @@ def main() -> None:
         print(json.dumps(MEASURED[arguments.child](arguments.folder / "index", arguments.sizes[0])))
         return
     print(json.dumps(machine()))
-    results = []
     for count in arguments.sizes:
         room = shutil.disk_usage(Path.home()).free
         if room < 1000 * KB_A_DOCUMENT * count:
             say(f"{count:,} documents left out: they need {KB_A_DOCUMENT * count / 1e6:.0f} GB of disk")
             continue
-        results.append(measure(count))
-        print(json.dumps(results[-1], indent=1), flush=True)
-    if max(arguments.sizes) >= SIZES[1]:
-        print("written to", write("scale", {"sizes": results}))
+        result = measure(count)
+        print(json.dumps(result, indent=1), flush=True)
+        if count in SIZES:
+            print("written to", write(f"scale-{count}", result))
 
 
 if __name__ == "__main__":

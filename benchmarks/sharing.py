@@ -31,11 +31,17 @@ BUSY = (0, 1, 2)
 ROUNDS = 3
 WARM = 10
 PEER = "sentence-transformers"
-STOPS, NEVER = "session.force_spinning_stop", "session.intra_op.allow_spinning"
+STOPS, NEVER, FOR = (
+    "session.force_spinning_stop",
+    "session.intra_op.allow_spinning",
+    "session.intra_op.spin_duration_us",
+)
 # By name: threads (0: as many as there are cores) and what onnxruntime is told about waiting.
 KINDS = {
     "spins within a run": (0, {STOPS: "1"}),
     "spins on after it": (0, {}),
+    "spins for 100 us": (0, {STOPS: "1", FOR: "100"}),
+    "spins for 20 us": (0, {STOPS: "1", FOR: "20"}),
     "never spins": (0, {NEVER: "0"}),
     "one thread": (1, {}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import logging
 import os
 import shutil
@@ -25,8 +26,15 @@ use_the_screen_asked_for()
 # are gone, and taking them down would wait for ever.
 os.register_at_fork(before=gc.collect, after_in_child=gc.disable)
 
+# Those that need the extra `train`.
+collect_ignore = [] if importlib.util.find_spec("torch") else ["lab", "training"]
+
 WORDS = """the a river mountain boots waterproof hiking who won where is deep how long sea flows to and of
 title query document word""".split()  # noqa: SIM905
+
+
+def pytest_report_header() -> list[str]:
+    return [f"tests/{folder} is left out: torch is not installed" for folder in collect_ignore]
 
 
 @pytest.fixture(autouse=True)

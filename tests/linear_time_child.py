@@ -7,6 +7,7 @@ hundredths of it, quadratic work many times as much.
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import json
 import os
@@ -101,9 +102,11 @@ ATTACKS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("", "2024-05-01T12:30:00.", ""),
         ("", "1", ""),
     ),
+    r"byte 0x\w\w": (("", "byte 0x", ""), ("", "byte 0xf", " ")),
     r"[a-z0-9]+": (("", "a", ""), ("", "a ", "")),
-    r"(?:[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff])+": (
+    r"(?:[^\W_]++|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff]++)+": (
         ("", "a", "_"),
+        ("", "a\u0301", "_"),
         ("", "a_", ""),
         ("", "\u0301", "_"),
     ),
@@ -143,11 +146,9 @@ def read(name: str, text: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         path.write_text(text, encoding="utf-8")
-        try:
+        with contextlib.suppress(ValueError):  # a sentence
             for _ in read_documents(path, on_error=lambda error: None):
                 pass
-        except ValueError:  # a sentence
-            pass
 
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {

@@ -21,7 +21,8 @@ PAGES = {
 }
 # Sizes that take minutes are smaller here; INCDSI_WHOLE_DOCS=1 keeps them.
 SMALLER = {"10_000, 1_000_000, 100": "600, 60_000, 8"}
-SHOWN = {page: blocks for page, blocks in PAGES.items() if blocks}
+APART = "CLI.md"  # its examples run in tests/cli/test_examples_run.py
+SHOWN = {page: blocks for page, blocks in PAGES.items() if blocks and page != APART}
 # Text of these kinds is shown and not run: output, configuration, and what needs another product or the network.
 SILENT = {"", "text", "nginx", "json", "toml", "yaml", "http"}
 

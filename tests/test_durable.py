@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from incdsi import durable
 from incdsi.durable import appearing_file, appearing_folder, remove_unfinished
 from incdsi.errors import InvalidInput
 from incdsi.store import Store
@@ -148,3 +149,17 @@ def test_what_the_living_are_filling_is_not_removed_and_what_the_dead_left_is(tm
         remove_unfinished(tmp_path)
         assert names(tmp_path) == [unfinished.name]
     assert names(tmp_path) == ["a[b"]
+
+
+def test_a_folder_has_its_name_only_once_everything_in_it_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, bool]] = []
+    fsync = durable.fsync
+    monkeypatch.setattr(
+        durable, "fsync", lambda path: (synced.append((path.name, (tmp_path / "shop").exists())), fsync(path))[1]
+    )
+    with appearing_folder(tmp_path / "shop") as folder:
+        (folder / "a").write_text("a")
+    assert ("a", False) in synced
+    assert synced[-1] == (tmp_path.name, True)

@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from incdsi.engine.words import OwnWords
@@ -147,7 +147,7 @@ def bm25_of_documents(documents: list[list[str]], query: str, k1: float = 0.9, b
     """The best text of each document: words are rare among documents, and no part is shorter than a mean document."""
     bags = [[Counter(tokenize(text)) for text in document] for document in documents]
     lengths = [sum(bag.total() for bag in some) // len(some) for some in bags]
-    mean, scores = sum(lengths) / len(bags), [0.0] * len(bags)
+    mean, scores = sum(lengths) / len(bags) or 1.0, [0.0] * len(bags)
     for place, some in enumerate(bags):
         for bag in some:
             length = bag.total() if len(some) == 1 else max(bag.total(), mean)
@@ -173,6 +173,8 @@ def bm25_of_documents(documents: list[list[str]], query: str, k1: float = 0.9, b
     texts,
     st.sampled_from([0, 8, 10_000]),
 )
+# Half a word a document.
+@example(history=[("remove", {0, 1, 2}), ("add", [["boot", ""], ["boot", ""]])], words="", merge_at=0)
 def test_documents_of_several_texts_score_by_the_best_of_them_after_any_history(
     history: list[tuple], words: str, merge_at: int
 ) -> None:
@@ -353,7 +355,7 @@ def test_memory_mapped_arrays_give_the_same_index_and_can_be_edited(tmp_path: Pa
 
 def test_another_format_is_refused_with_both_numbers() -> None:
     arrays = build({0: "boots"}).to_arrays()
-    with pytest.raises(UnsupportedFormat, match="format 3, found 99"):
+    with pytest.raises(UnsupportedFormat, match="format 4, found 99"):
         LexicalIndex.from_arrays({**arrays, "format": np.array([99])})
     with pytest.raises(UnsupportedFormat):
         LexicalIndex.from_arrays({})

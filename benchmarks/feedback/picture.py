@@ -17,7 +17,8 @@ from benchmarks.machine import RESULTS
 DOCS = Path(__file__).parents[2] / "docs"
 PICTURE, PAGE = DOCS / "pictures" / "feedback.svg", DOCS / "explanation" / "feedback.md"
 BEGIN, END = "<!-- results: written by benchmarks.feedback.picture -->\n", "<!-- end of results -->\n"
-WIDTH, LINE, HEAD, LEFT, RIGHT = 960, 24, 64, 356, 640  # of the axis, from 0 to 100 % first
+WIDTH, LINE, HEAD, LEFT, RIGHT = 1000, 24, 64, 396, 680  # of the axis, from 0 to 100 % first
+TAUGHT, LOST, SPENT = 740, 815, 920  # where figures are
 STYLE = """
     .back{fill:#fff}.ink{fill:#222}.soft{fill:#666}.old{fill:#888}.peer{fill:#3f6fb5}.ours{fill:#c2410c}
     .grid{stroke:#ddd}.way{stroke:#999}
@@ -55,7 +56,7 @@ def panel(course: Result, top: int) -> str:
     for percent in range(0, 101, 20):
         lines.append(text(x(percent), top + HEAD - 10, f"{percent} %", "soft", anchor="middle"))
         lines.append(f'<line x1="{x(percent)}" x2="{x(percent)}" y1="{top + HEAD - 4}" y2="{bottom}" class="grid"/>')
-    heads = (("taught", 700), ("lost", 775), ("CPU ms a lesson", 880))
+    heads = (("taught", TAUGHT), ("lost", LOST), ("CPU ms a lesson", SPENT))
     lines += [text(at, top + HEAD - 10, head, "soft", anchor="middle") for head, at in heads]
     for number, row in enumerate(course["ways"]):
         lines.append(line(row, top + HEAD + LINE * number + 16, ours=number == 0))
@@ -66,8 +67,8 @@ def line(row: Result, y: int, *, ours: bool) -> str:
     untaught = row["paraphrases"]
     before, after = (x(untaught[when]["percent"]) for when in ("first_before", "first_after"))
     name = row["way"] if ours else f"{row['system']}: {row['way']}"
-    figures = ((f"{row['lessons']['first_after']['percent']:.1f} %", 700), (lost(row), 775))
-    figures += ((lesson(row, 0), 880),)
+    figures = ((f"{row['lessons']['first_after']['percent']:.1f} %", TAUGHT), (lost(row), LOST))
+    figures += ((lesson(row, 0), SPENT),)
     parts = [
         text(LEFT - 14, y, name, "ink", anchor="end", bold=ours),
         f'<line x1="{before}" x2="{after}" y1="{y - 4}" y2="{y - 4}" class="way" stroke-width="2"/>',

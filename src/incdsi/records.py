@@ -14,7 +14,6 @@ from incdsi.documents import Document
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
 Vector: TypeAlias = NDArray[np.float32]
 Vectors: TypeAlias = NDArray[np.float32]
-TAUGHT_TIMES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,11 +112,10 @@ def texts_of(anchor: Vector, queries: Sequence[StoredQuery], passages: Sequence[
 def words_of(document: Document, queries: Iterable[StoredQuery], passages: Sequence[StoredPassage]) -> list[str]:
     """A document's content and what people asked for it or taught it; not what was generated, not what is held out.
 
-    What was taught is said so often that no other document says it better. A long one has each passage on its own, in
-    their order and first, then what was asked.
+    Once each: a lesson that is said louder drowns other documents' words, and wins no more by itself. A long one has
+    each passage on its own, in their order and first, then what was asked.
     """
-    asked = (query for query in queries if not (query.generated or query.held_out))
-    said = [text for query in asked for text in [query.text] * (TAUGHT_TIMES if query.taught else 1)]
+    said = [query.text for query in queries if not (query.generated or query.held_out)]
     if not passages:
         return ["\n".join((document.content, *said))]
     return [

@@ -121,9 +121,9 @@ def fused(learned: Scored, nearest: Scored, lexical: Scored, fusion: Fusion) -> 
 def evidence(whole: Fused, rows: Rows, scores: Doubles) -> Doubles:
     """What tells right hits from wrong ones, (hits, 2 + parts): their scores and leads, by the whole and by each part.
 
-    A lead is over the best other document.
+    Of the best hits, best first. A lead is over the best other document.
     """
-    best = whole.top(2).scores
+    best = scores[:2] if len(scores) > 1 else whole.top(2).scores
     leads = [_leads(part.of_rows(rows), part.values(part.scored.top(2).scores)) for part in whole.parts]
     return np.column_stack([scores, _leads(scores, best), *leads])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -128,26 +128,63 @@ def repro(
     }
     settings = _settings(datasets.settings_for(dataset), small, seed, given)
     folder = out or Path(f"report-{Path(dataset).name}{'-small' if small else ''}")
-    hidden, command = as_json or quiet, laboratory.command_line()
-    if seeds is None:
-        study = _study(datasets, dataset, data, settings, folder, hidden)
-        with progress("studying", hidden=hidden) as report:
-            page = laboratory.run_study(study, names, command=command, progress=report)
-        _tell(study, laboratory.took(study, names), page, as_json=as_json, quiet=quiet)
-        return
-    several = _seeds(seeds)
-    wholes: dict[str, Embedded] = {}
+    asked = _Asked(laboratory, datasets, dataset, data, settings, names, hidden=as_json or quiet)
+    last, seconds, page = asked.run(folder) if seeds is None else asked.run_several(_seeds(seeds), folder)
+    _tell(last, seconds, page, as_json=as_json, quiet=quiet)
 
-    def studies() -> Iterator[Study]:
-        for one in several:
-            chosen = replace(settings, seed=one, additions=())  # all new documents at once
-            place = folder / f"seed-{one}"
-            yield _study(datasets, dataset, data, chosen, place, hidden, draws=len(several), wholes=wholes)
 
-    with progress("studying", hidden=hidden) as report:
-        page, finished = laboratory.run_studies(studies(), folder, names, command=command, progress=report)
-    spent = {f"seed {study.settings.seed}": sum(laboratory.took(study, names).values()) for study in finished}
-    _tell(finished[-1], spent, page, as_json=as_json, quiet=quiet)
+@dataclass(frozen=True)
+class _Asked:
+    """What to study and how; running it gives the last study, seconds by name, and the report."""
+
+    laboratory: Any
+    datasets: Any
+    dataset: str
+    data: Path | None
+    settings: StudySettings
+    names: Sequence[str]
+    hidden: bool
+
+    def run(self, folder: Path) -> tuple[Study, dict[str, float], Path]:
+        study = self._study(self.settings, folder)
+        with progress("studying", hidden=self.hidden) as report:
+            command = self.laboratory.command_line()
+            page = self.laboratory.run_study(study, self.names, command=command, progress=report)
+        return study, self.laboratory.took(study, self.names), page
+
+    def run_several(self, seeds: Sequence[int], folder: Path) -> tuple[Study, dict[str, float], Path]:
+        """One study a seed, all new documents at once."""
+        wholes: dict[str, Embedded] = {}
+        studies = (
+            self._study(
+                replace(self.settings, seed=seed, additions=()),
+                folder / f"seed-{seed}",
+                draws=len(seeds),
+                wholes=wholes,
+            )
+            for seed in seeds
+        )
+        with progress("studying", hidden=self.hidden) as report:
+            command = self.laboratory.command_line()
+            page, done = self.laboratory.run_studies(studies, folder, self.names, command=command, progress=report)
+        took = {f"seed {one.settings.seed}": sum(self.laboratory.took(one, self.names).values()) for one in done}
+        return done[-1], took, page
+
+    def _study(self, settings: StudySettings, folder: Path, **drawing: Any) -> Study:
+        from incdsi_lab.experiments.study import UNKNOWN, Study, facts
+        from incdsi_lab.experiments.tasks import require_same
+        from incdsi_lab.suggesting import require_ax
+
+        dataset = self.datasets.read_dataset(self.dataset, self.data).sampled(settings.documents, settings.seed)
+        split = dataset.split(settings.seed)
+        self.datasets.require_texts(dataset)
+        require_same(folder, facts(dataset.collection, split, settings), unknown=UNKNOWN)
+        if settings.optimiser == "ax":
+            require_ax()
+        encoder, before = _encoder(dataset, split, settings, self.hidden)
+        with progress("embedding", hidden=self.hidden) as report:
+            embedded = self.datasets.embedded(dataset, encoder, report, **drawing)
+        return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
 
 
 def _rooms() -> tuple[Any, Any]:
@@ -178,31 +215,6 @@ def _seeds(given: str) -> list[int]:
     if len(seeds) < 2 or min(seeds) < 0:
         raise InvalidInput(f"--seeds takes two or more whole numbers such as 1,2,3, not {given!r}")
     return seeds
-
-
-def _study(
-    datasets: Any,
-    name: str,
-    data: Path | None,
-    settings: StudySettings,
-    folder: Path,
-    hidden: bool,
-    **drawing: Any,
-) -> Study:
-    from incdsi_lab.experiments.study import UNKNOWN, Study, facts
-    from incdsi_lab.experiments.tasks import require_same
-    from incdsi_lab.suggesting import require_ax
-
-    dataset = datasets.read_dataset(name, data).sampled(settings.documents, settings.seed)
-    split = dataset.split(settings.seed)
-    datasets.require_texts(dataset)
-    require_same(folder, facts(dataset.collection, split, settings), unknown=UNKNOWN)
-    if settings.optimiser == "ax":
-        require_ax()
-    encoder, before = _encoder(dataset, split, settings, hidden)
-    with progress("embedding", hidden=hidden) as report:
-        embedded = datasets.embedded(dataset, encoder, report, **drawing)
-    return Study(replace(embedded, seconds=before | embedded.seconds), split, settings, folder)
 
 
 def _encoder(dataset: Any, split: Split, settings: StudySettings, hidden: bool) -> tuple[Encoder, dict[str, float]]:

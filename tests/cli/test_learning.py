@@ -54,7 +54,9 @@ def test_training_names_what_it_lacks(run: Run, asked: Path, encoder: str) -> No
 
 
 def test_tuning_without_held_out_queries_is_refused(run: Run, shop: Path) -> None:
-    assert "there is nothing to tune by" in run("tune", code=1).stderr
+    assert "add documents with three or more queries each" in run("tune", code=1).stderr
+    run("tune", "--no-tuning")
+    assert "an index whose tuning is off holds no queries out; switch it on" in run("tune", code=1).stderr
 
 
 def test_the_defaults_are_those_of_the_library() -> None:

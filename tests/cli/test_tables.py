@@ -191,3 +191,10 @@ def test_a_parquet_file_that_is_none_and_one_without_pyarrow_are_one_sentence(
     monkeypatch.setattr(builtins, "__import__", without)
     said = run("add", "d.parquet", code=1).stderr
     assert "reading Parquet needs pyarrow; install it with: pip install 'incdsi[parquet]'" in said
+
+
+def test_a_file_of_other_bytes_is_one_sentence_whatever_bytes_they_are(run: Run) -> None:
+    Path("junk.jsonl").write_bytes(b"\x80a\n\x81b\n\xffc\n")
+    said, *_ = run("add", "junk.jsonl", code=1).stderr.splitlines()
+    assert "not UTF-8: byte 0x80" in said
+    assert said.endswith("(and 2 more lines like it)")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Semaphore
+from threading import Barrier, Semaphore
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,25 @@ def test_a_filter_means_what_it_means_in_a_folder(pair: tuple[Index, Index]) -> 
         assert hits(there, where=where) == hits(here, where=where), where
 
 
+def test_an_addition_makes_six_calls_and_waits_for_five(milvus: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rivals, violators, its rows in two collections at the same time, the log, whether the lease is still there."""
+    monkeypatch.setattr("incdsi.engine.milvus.lease.LIVES_FOR", 3600.0)
+    with Index.create(milvus("shop"), TOY, tuning=False) as index:
+        index.add_many(docs(40), asked_for(docs(40), 9))  # more preserve rows than one look lists
+        connection = index.engine.connection
+        inserts, meeting = Connection.insert, Barrier(2, timeout=60)
+
+        def insert(self: Connection, name: str, rows: Any) -> int:
+            if "log" not in name:
+                meeting.wait()
+            return inserts(self, name, rows)
+
+        monkeypatch.setattr(Connection, "insert", insert)
+        before = connection.calls.copy()
+        index.add(doc("one"), ["where is one"])
+        assert connection.calls - before == {"search": 2, "insert": 3, "has": 1}
+
+
 def test_a_searcher_follows_every_change(milvus: Place) -> None:
     batch = docs(12)
     with Index.create(milvus("shop"), TOY) as writer:
@@ -175,6 +194,20 @@ def test_a_searcher_follows_every_change(milvus: Place) -> None:
                     assert hits(searcher) == hits(writer)
                 assert stored(searcher) == stored(writer)
                 assert searcher.engine.verify() == []
+
+
+def test_a_view_stays_as_it_is_while_documents_come(milvus: Place) -> None:
+    batch = docs(12)
+    with Index.create(milvus("shop"), TOY) as index:
+        index.add_many(batch, asked_for(batch, 4))
+        view, query = index.engine.view(), TOY.encode(["about new and old"])[0]
+        before = [part.top(5).rows.tolist() for part in (view.learned(query), view.nearest(query))]
+        index.add_many([doc(f"new{number}") for number in range(6)])
+        index.delete("d3")
+        for part, rows in zip((view.learned(query), view.nearest(query)), before, strict=True):
+            assert part.top(5).rows.tolist() == rows
+            likely = part.likely(5)
+            assert part.score(likely.rows[:1]) <= likely.scores[0]
 
 
 def test_one_writes_at_a_time_and_the_next_begins_where_it_ended(milvus: Place) -> None:
@@ -204,7 +237,7 @@ def test_a_writer_that_was_taken_for_dead_is_not_believed(milvus: Place) -> None
         assert [one.id for one in paused.documents()] == ["a", "b", "c", "late"]
 
 
-@pytest.mark.parametrize("stage", ["documents", "log"])
+@pytest.mark.parametrize("stage", ["documents", "queries", "log"])
 def test_what_was_stopped_on_its_way_was_never_there_and_is_swept_away(
     milvus: Place, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -242,6 +275,35 @@ def test_compacting_leaves_no_row_of_what_was_deleted(milvus: Place) -> None:
         assert hits(index) == before
     with Index.open(milvus("shop"), TOY) as again:
         assert hits(again) == before
+
+
+def test_lite_keeps_few_rows_where_each_search_would_convert_them_one_by_one(
+    pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incdsi.engine.milvus.connection.UNSETTLED", 30)
+    batch = docs(12)
+    for index in pair:
+        index.add_many(batch, asked_for(batch, 4))
+        index.update(doc("d3", 1))
+        index.delete("d5")
+    there, here = pair
+    connection = there.engine.connection
+    assert (connection.calls["flush"] > 0) == connection.address.lite
+    assert connection._unsettled[there.engine._server.names.queries] <= 30 or not connection.address.lite
+    assert hits(there) == hits(here)
+    assert all(np.array_equal(vector, vectors(here)[id]) for id, vector in vectors(there).items())
+
+
+def test_a_writer_that_wrote_much_has_it_sealed_when_it_closes(milvus: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, many, sealed in (("few", 1000, False), ("many", 20, True)):
+        monkeypatch.setattr("incdsi.engine.milvus.connection.MANY", many)
+        index = Index.create(milvus(name), TOY)
+        index.add_many(docs(12), asked_for(docs(12), 4))
+        before, connection = hits(index), index.engine.connection
+        index.close()
+        assert (connection.calls["flush"] > 0) == sealed
+        with Index.open(milvus(name), TOY) as again:
+            assert hits(again) == before
 
 
 def test_an_index_moves_to_milvus_and_back(milvus: Place, tmp_path: Path) -> None:

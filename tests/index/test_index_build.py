@@ -24,6 +24,8 @@ def h1(index: Index) -> float:
 
 @pytest.mark.parametrize("train", ["none", "frozen"])
 def test_build_fills_an_index_that_opens_again(tmp_path, train):
+    if train != "none":
+        pytest.importorskip("torch")
     encoder = WordEncoder()
     queries = {**QUERIES, "d1": [Taught("the odd one"), "where is thing1"]}
     with Index.build(DOCUMENTS, queries=queries, path=tmp_path / "shop", train=train, encoder=encoder) as built:

@@ -76,7 +76,7 @@ def test_a_least_confidence_that_is_no_probability_is_refused(known: Index, leas
 
 
 def test_by_words_alone_it_knows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: tuning.WORDS_ALONE)
+    monkeypatch.setattr(tuning, "best_fusion", lambda asked: tuning.WORDS_ALONE)
     batch = docs(120)
     with Index.create(tmp_path / "shop", ENCODER) as index:
         index.add_many(batch, {one.id: questions(one.id) for one in batch})

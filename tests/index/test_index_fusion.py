@@ -11,7 +11,7 @@ from index_samples import ToyEncoder, answers, asked_for, docs, ids, vectors
 
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
 from incdsi.index import Index, tuning
-from incdsi.index.quality import LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE
+from incdsi.index.quality import LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE, Panel
 from tests.engines import Place
 
 pytestmark = pytest.mark.heavy
@@ -24,7 +24,7 @@ def choice(monkeypatch: pytest.MonkeyPatch, rank: Callable[[Fusion], int], probe
         return np.array([[rank(fusion)] * probes for fusion in fusions]).reshape(len(fusions), probes)
 
     monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
-    return tuning.best_fusion(None, [None] * probes)  # type: ignore[arg-type]
+    return tuning.best_fusion([Panel(None, [None] * probes)])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("probes", [0, 1, 30, 2000])
@@ -41,7 +41,7 @@ def test_one_part_alone_is_chosen_where_it_finds_most(monkeypatch: pytest.Monkey
 def test_few_held_out_queries_choose_the_fusion_and_move_only_what_was_taught(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: Fusion(0.5, 0.4))
+    monkeypatch.setattr(tuning, "best_fusion", lambda asked: Fusion(0.5, 0.4))
     batch, encoder = docs(60), ToyEncoder(dimension=64)
     with Index.create(place("shop"), encoder) as index:
         index.add_many(batch[:-1], asked_for(batch[:-1], 4))
@@ -69,7 +69,7 @@ def test_another_encoder_has_its_fusion_chosen_anew(place: Place, monkeypatch: p
         index.add_many(batch, asked_for(batch, 4))
         assert index._session.settings.fusion == DEFAULT_FUSION
         monkeypatch.setattr(tuning, "FEW", 3)
-        monkeypatch.setattr(tuning, "best_fusion", lambda view, asked: Fusion(0.5, 0.4))
+        monkeypatch.setattr(tuning, "best_fusion", lambda asked: Fusion(0.5, 0.4))
         index.adopt(ToyEncoder(dimension=24, seed=1))
         settings = index._session.settings
         assert (settings.fusion, settings.fused_at) == (Fusion(0.5, 0.4), index.info().held_out_queries)
@@ -88,7 +88,7 @@ def test_fusions_that_chance_cannot_tell_apart_give_way_to_their_middle(monkeypa
         return np.array([one * 50 for one in found])
 
     monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
-    chosen = tuning.best_fusion(None, [None] * 100)  # type: ignore[arg-type]
+    chosen = tuning.best_fusion([Panel(None, [None] * 100)])  # type: ignore[arg-type]
     assert chosen == Fusion(0.25, 0.4)
 
 
@@ -101,4 +101,4 @@ def test_caution_gives_way_to_many_questions(questions: int, chosen: Fusion, mon
         return np.array([1 + (better & (fusion != tuning.FUSIONS[0])) for fusion in fusions])
 
     monkeypatch.setattr(tuning, "ranks_by_fusion", ranks)
-    assert tuning.best_fusion(None, [None] * questions) == chosen  # type: ignore[arg-type]
+    assert tuning.best_fusion([Panel(None, [None] * questions)]) == chosen  # type: ignore[arg-type]

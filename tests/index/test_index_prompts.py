@@ -49,6 +49,8 @@ def require_each_by_its_own(path: Path) -> None:
 
 @pytest.mark.parametrize("train", ["none", "frozen"])
 def test_every_way_in(tmp_path: Path, train: str) -> None:
+    if train != "none":
+        pytest.importorskip("torch")
     with Index.build(DOCUMENTS, queries=QUERIES, path=tmp_path / "shop", train=train, encoder=Two()) as index:
         index.attach({"d2": ["what of river2"]})
         index.teach("the third", "d3")

@@ -50,7 +50,7 @@ def test_what_was_taught_is_first_in_fused_search_under_another_encoder(place: P
 def test_what_was_taught_is_first_in_fused_search_at_the_weight_that_tuning_chose(
     place: Place, monkeypatch: pytest.MonkeyPatch, chosen: float
 ) -> None:
-    monkeypatch.setattr(tuning, "best_fusion", lambda live, asked: Fusion(chosen, 0.4))
+    monkeypatch.setattr(tuning, "best_fusion", lambda asked: Fusion(chosen, 0.4))
     with taught_index(place("shop"), 0.3) as index:
         result = index.tune()
         assert (index.info().lexical_weight, index.info().quality) == (chosen, result.after)

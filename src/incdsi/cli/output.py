@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -180,9 +181,9 @@ def _in_bold(snippet: Snippet) -> Text:
 
 
 def _cause(problem: str) -> str:
-    """What is said after file and line."""
+    """What is said after file and line, whichever byte it is said of."""
     place, _, cause = problem.partition(": ")
-    return cause if place.rpartition(":")[2].isdigit() else problem
+    return re.sub(r"byte 0x\w\w", "byte", cause) if place.rpartition(":")[2].isdigit() else problem
 
 
 def _with_others(alike: Sequence[str]) -> str:

@@ -325,6 +325,10 @@ class Engine(Protocol):
         """No documents yet, under other settings."""
         ...
 
+    def whole(self) -> Bench:
+        """All documents as they are, in memory: to be placed anew, many times."""
+        ...
+
     def swap(self, bench: Bench, records: Iterable[Record], settings: Settings, beside: Mapping[str, JSON]) -> None:
         """Store all these records, settings and what is beside them at once; the bench is what is seen from then on."""
         ...

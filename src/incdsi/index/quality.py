@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,12 @@ from incdsi.engine.protocol import Spreading, View, Worded
 from incdsi.engine.settings import Fusion
 from incdsi.info import Quality
 from incdsi.preserve import product_error
-from incdsi.records import Record
+from incdsi.records import Record, StoredQuery
 from incdsi.rows.products import exact
 from incdsi.search import FIRST, evidence, fused, rank_within
 
 Parts = tuple[Spreading, Spreading, Worded]
+T = TypeVar("T")
 MOST_PROBES = 2000
 WORST = 10  # the last rank that counts
 LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE = Fusion(0.0, 0.0), Fusion(0.0, 1.0), Fusion(1.0, 0.0)
@@ -35,15 +37,31 @@ class Probe:
     row: int
     dense: float
 
+    @classmethod
+    def of(cls, record: Record, query: StoredQuery) -> Probe:
+        dense = float(exact(record.anchor[None], query.embedding)[0])
+        return cls(text=query.text, embedding=query.embedding, row=record.row, dense=dense)
+
+
+class Panel(NamedTuple):
+    """Probes, and the documents among which they are asked."""
+
+    view: View
+    asked: Sequence[Probe]
+
+
+def evenly(some: Sequence[T], count: int) -> list[T]:
+    """So many of these, evenly chosen; all where there are no more."""
+    return [some[place] for place in np.linspace(0, len(some) - 1, min(count, len(some))).astype(int).tolist()]
+
 
 def probes(records: Iterable[Record], count: int) -> Iterator[Probe]:
     """The held-out queries, of which there are `count`, evenly thinned to a number that is quick to ask."""
-    wanted = set(np.linspace(0, count - 1, min(count, MOST_PROBES)).astype(int).tolist())
+    wanted = set(evenly(range(count), MOST_PROBES))
     held_out = ((record, query) for record in records for query in record.queries if query.held_out)
     for number, (record, query) in enumerate(held_out):
         if number in wanted:
-            dense = float(exact(record.anchor[None], query.embedding)[0])
-            yield Probe(text=query.text, embedding=query.embedding, row=record.row, dense=dense)
+            yield Probe.of(record, query)
 
 
 def learned_ranks(view: View, asked: Sequence[Probe]) -> NDArray[np.intp]:
@@ -87,17 +105,18 @@ def _ranks(parts: Parts, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.
     return ranks
 
 
-def fitted_confidence(view: View, asked: Sequence[Probe], fusion: Fusion) -> Confidence | None:
+def fitted_confidence(panels: Sequence[Panel], fusion: Fusion) -> Confidence | None:
     """How far hits of such a search can be trusted, by the best hits of the probes; None where they cannot tell."""
     seen: list[NDArray[np.float64]] = []
     right: list[NDArray[np.bool_]] = []
-    for parts, probe in zip(_parts(view, asked), asked, strict=True):
-        whole = fused(*parts, fusion)
-        found = whole.top(HITS)
-        seen.append(evidence(whole, found.rows, found.scores))
-        right.append(found.rows == probe.row)
+    for view, asked in panels:
+        for parts, probe in zip(_parts(view, asked), asked, strict=True):
+            whole = fused(*parts, fusion)
+            found = whole.top(HITS)
+            seen.append(evidence(whole, found.rows, found.scores))
+            right.append(found.rows == probe.row)
     both = right and len({bool(one) for some in right for one in some}) == 2
-    return Confidence.fitted(np.concatenate(seen), np.concatenate(right)) if both and len(asked) >= LEAST else None
+    return Confidence.fitted(np.concatenate(seen), np.concatenate(right)) if both and len(right) >= LEAST else None
 
 
 def dense_ranks(records: Iterable[Record], asked: Sequence[Probe]) -> NDArray[np.intp]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from incdsi.engine.protocol import Engine
+from incdsi.engine.protocol import Engine, View
 from incdsi.hyperparameters import SAFE, Hyperparameters, Margins
-from incdsi.index.quality import Probe, learned_ranks, probes
+from incdsi.index.quality import Probe, evenly, learned_ranks, probes
 from incdsi.index.replacement import sweep
 from incdsi.index.session import Session
 from incdsi.index.tuning import FEW, LADDER, best_keeping, fused_anew
@@ -58,9 +58,10 @@ def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | N
     if sum(probe.row in taken for probe in asked) < FEW:
         return scaled(BETWEEN, scale) if _mostly_asked(engine.records()) else safe
     candidates = [*(scaled(how, scale) for how in LADDER), safe]
+    everything, out = engine.whole(), [record for record in engine.records() if record.row in taken]
     tried: list[Rehearsed] = []
     for how in candidates:
-        tried.append(_tried(engine, asked, taken, how))
+        tried.append(_tried(everything, asked, out, how))
         if progress is not None:
             progress(len(tried), len(candidates))
     level = max(one.old for one in tried) - KEPT_WITHIN  # who comes takes room, however careful
@@ -119,16 +120,14 @@ def _mostly_asked(records: Iterable[Record]) -> bool:
 def _taken(asked: Sequence[Probe], documents: int) -> set[int]:
     """The rows to take out: an even choice of those that a held-out query should find."""
     rows = sorted({probe.row for probe in asked})
-    count = min(len(rows), documents // ONE_IN, MOST)
-    return {rows[place] for place in np.linspace(0, len(rows) - 1, count).astype(int)} if count else set()
+    return set(evenly(rows, min(documents // ONE_IN, MOST)))
 
 
-def _tried(engine: Engine, asked: Sequence[Probe], taken: set[int], how: Hyperparameters) -> Rehearsed:
-    bench = engine.view().bench()
-    bench.remove(sorted(taken))
-    records = (record for record in engine.records() if record.row in taken)
-    sweep(bench, records, replace(bench.settings, hyperparameters=how), {})
+def _tried(everything: View, asked: Sequence[Probe], taken: Sequence[Record], how: Hyperparameters) -> Rehearsed:
+    bench, rows = everything.bench(), {record.row for record in taken}
+    bench.remove(sorted(rows))
+    sweep(bench, taken, replace(bench.settings, hyperparameters=how), {})
     ranks = learned_ranks(bench, asked)
-    new = np.array([probe.row in taken for probe in asked])
+    new = np.array([probe.row in rows for probe in asked])
     old, added = (Quality.of(ranks[some]).mrr_at_10 for some in (~new, new))
     return Rehearsed(hyperparameters=how, old=old, new=added)

@@ -64,7 +64,12 @@ class Replacement:
 
     def records(self) -> Iterator[Record]:
         """Those that were placed, as they were."""
-        return (self.solved[record.row].applied(record) for record in self.source if record.row in self.solved)
+        return (record for record in self.everything() if record.row in self.solved)
+
+    def everything(self) -> Iterator[Record]:
+        """All records of `source`, as they are now."""
+        known = self.solved
+        return (known[record.row].applied(record) if record.row in known else record for record in self.source)
 
 
 def sweep(

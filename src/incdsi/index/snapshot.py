@@ -187,17 +187,6 @@ def _stepped(found: Iterator[T], watch: Stopwatch, step: str) -> Iterator[T]:
             return
         yield one  # type: ignore[misc]
 
-    def _by_meaning(self, embedding: Floats) -> Callable[[int, int], Doubles]:
-        """Passages by their embeddings, which are looked at when a document has some."""
-        nearest: list[Scored] = []
-
-        def within(row: int, count: int) -> Doubles:
-            if not nearest:
-                nearest.append(self.view.nearest(embedding))
-            return nearest[0].within(row)[:count]
-
-        return within
-
 
 def _by_parts(whole: Fused) -> _Ranking:
     shares = (part.of_rows for part in whole.parts)

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.protocol import Engine, View
+from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion, Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
@@ -18,7 +18,9 @@ from incdsi.index.draft import Draft
 from incdsi.index.quality import (
     WORDS_ALONE,
     WORST,
+    Panel,
     Probe,
+    evenly,
     fitted_confidence,
     learned_ranks,
     probes,
@@ -28,6 +30,7 @@ from incdsi.index.quality import (
 )
 from incdsi.index.replacement import Replacement, Solved, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
+from incdsi.index.unasked import inquiry
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -150,14 +153,14 @@ def best_weights(
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
 
 
-def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
+def best_fusion(asked: Sequence[Panel]) -> Fusion:
     """The middle of the fusions that find most by the reciprocal ranks of the probes, as far as chance can tell.
 
     Few probes do not lead far from the default. Every part alone is among those tried, and where the middle of the
     good ones is not good itself, the best of them stands.
     """
-    found, far = _found(view, asked, FUSIONS), np.array([_squared_steps(one) for one in FUSIONS])
-    caution = CAUTION * min(1.0, SURE / max(1, len(asked)))
+    found, far = _found(asked, FUSIONS), np.array([_squared_steps(one) for one in FUSIONS])
+    caution = CAUTION * min(1.0, SURE / max(1, found.shape[1]))
     worth = found.sum(axis=1) - caution * far
     best = int(np.argmax(worth))
     short = worth[best] - worth
@@ -166,14 +169,14 @@ def best_fusion(view: View, asked: Sequence[Probe]) -> Fusion:
         round(float(np.mean([FUSIONS[place].lexical_weight for place in good])), 3),
         round(float(np.mean([FUSIONS[place].nearest_share for place in good])), 3),
     )
-    there = _found(view, asked, [middle])
+    there = _found(asked, [middle])
     loss = worth[best] - (there.sum() - caution * _squared_steps(middle))
     return middle if loss <= _chance(there - found[best])[0] else FUSIONS[best]
 
 
-def _found(view: View, asked: Sequence[Probe], fusions: Sequence[Fusion]) -> NDArray[np.float64]:
+def _found(asked: Sequence[Panel], fusions: Sequence[Fusion]) -> NDArray[np.float64]:
     """The reciprocal rank of each probe's document at each fusion, (fusions, probes)."""
-    ranks = ranks_by_fusion(view, asked, fusions)
+    ranks = np.concatenate([ranks_by_fusion(view, some, fusions) for view, some in asked], axis=1)
     return np.where(ranks <= WORST, 1.0 / ranks, 0.0)
 
 
@@ -200,22 +203,23 @@ def _sampled(rows: Sequence[int], wanted: set[int]) -> set[int]:
         return set(rows)
     first = [row for row in rows if row in wanted][:SAMPLE]
     others = [row for row in rows if row not in wanted]
-    evenly = np.linspace(0, len(others) - 1, min(len(others), SAMPLE - len(first))).astype(int)
-    return {*first, *(others[place] for place in evenly)}
+    return {*first, *evenly(others, SAMPLE - len(first))}
 
 
-def _fused(new: Replacement, asked: Sequence[Probe]) -> Replacement:
-    """With the fusion that finds most, and what was taught placed to be first by it.
+def _fused(new: Replacement, held_out: Sequence[Probe]) -> Replacement:
+    """With the fusion that finds most and its confidence, and what was taught placed to be first by it.
 
     Where another one moves what was taught so that yet another is best, the last one stands.
     """
+    asked = inquiry(new.bench, new.everything, held_out, new.settings)
     for _ in range(ROUNDS if any(Draft.of(record).taught for record in new.source) else 1):
-        fusion = best_fusion(new.bench, asked)
+        fusion = best_fusion(asked.again)
         if fusion == new.settings.fusion:
             break
         new = replace(new, settings=replace(new.settings, **asdict(fusion)))
         place_taught_last(new)
-    return new
+    confidence = fitted_confidence(asked.evenly, new.settings.fusion)
+    return replace(new, settings=replace(new.settings, confidence=confidence))
 
 
 class Everything:
@@ -230,30 +234,25 @@ class Everything:
 
 def fused_anew(engine: Engine, held_out: int) -> Replacement:
     """The same documents by the fusion that the held-out queries choose; only what was taught is placed anew."""
-    now, source = engine.view(), Everything(engine)
-    new = Replacement(settings=now.settings, bench=now.bench(), source=source, solved={})
-    asked = list(probes(source, held_out))
-    new = _fused(new, asked)
-    confidence = fitted_confidence(new.bench, asked, new.settings.fusion)
-    return replace(new, settings=replace(new.settings, fused_at=held_out, confidence=confidence))
+    now, source = engine.whole(), Everything(engine)
+    new = Replacement(settings=now.settings, bench=now, source=source, solved={})
+    new = _fused(new, list(probes(source, held_out)))
+    return replace(new, settings=replace(new.settings, fused_at=held_out))
 
 
 def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[Replacement, Tuning]:
     """Weights and fusion chosen by the held-out queries; InvalidInput when there are none."""
-    now, version, source = engine.view(), engine.version, Everything(engine)
-    old = now.settings
+    old, version, source = engine.view().settings, engine.version, Everything(engine)
     asked = list(probes(source, held_out)) if old.method == "general" else []
     if not asked:
-        raise InvalidInput(
-            f"there is nothing to tune by: none of the {len(now):,} documents has a held-out query; "
-            "add documents with three or more queries each"
-        )
+        raise InvalidInput(f"there is nothing to tune by: {_nothing_held_out(old, len(engine.view()))}")
     rows = _sampled([record.row for record in source], {probe.row for probe in asked})
     sample = [record for record in source if record.row in rows]
     trials = best_weights(engine, sample, asked, old, progress)
-    before = quality(now, source, asked)
+    everything = engine.whole()
+    before = quality(everything, source, asked)
     chosen = replace(old, hyperparameters=trials[0].hyperparameters)
-    new = _fused(replaced(now.bench(), source, chosen, progress), asked)
+    new = _fused(replaced(everything, source, chosen, progress), asked)
     outcome = Tuning(
         version=version,
         queries=len(asked),
@@ -264,9 +263,18 @@ def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[R
         after={**reached(new.bench, asked, new.settings.fusion), "dense": before["dense"]},
         trials=tuple(trials),
     )
-    confidence = fitted_confidence(new.bench, asked, new.settings.fusion)
-    settings = replace(new.settings, tuned_at=held_out, fused_at=held_out, confidence=confidence)
+    settings = replace(new.settings, tuned_at=held_out, fused_at=held_out)
     return replace(new, settings=settings, beside={TUNING_KEY: outcome.to_json()}), outcome
+
+
+def _nothing_held_out(settings: Settings, documents: int) -> str:
+    off = not settings.tuning and settings.method == "general"
+    what = (
+        "an index whose tuning is off holds no queries out; switch it on and"
+        if off
+        else f"none of the {documents:,} documents has a held-out query;"
+    )
+    return f"{what} add documents with three or more queries each"
 
 
 def last_tuning(engine: Engine) -> Tuning | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +32,13 @@ from incdsi.errors import (
 )
 from incdsi.lexical.language import DEFAULT, Language, find_language
 from incdsi.lexical.lengths import ABSENT, REMOVED, Lengths, Norms
-from incdsi.lexical.marks import Mark, marks
+from incdsi.lexical.marks import Marker
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
 from incdsi.lexical.words import term_key
 from incdsi.progress import Progress
 
 # Raised whenever arrays or terms change meaning; older arrays are then rebuilt from the texts.
-FORMAT = 3
+FORMAT = 4
 _DTYPES = {
     "format": np.int64,
     "stemmer": np.uint64,
@@ -92,6 +92,7 @@ class LexicalIndex:
         self.language = find_language(language)
         self._adopt(Postings.empty(), Lengths(np.empty(0, np.int32)))
         self._lock = threading.Lock()
+        self._counted: tuple[Norms, list[int], list[int]] | None = None
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -152,10 +153,10 @@ class LexicalIndex:
         occurrences = Counter(self.language.terms(text))
         if not occurrences:
             return np.zeros(size, np.float32), 0.0
+        keys = [term_key(term) for term in occurrences]
         with self._lock:
-            norms = self._lengths.norms(self.k1, self.b)
-            found = self._gather([term_key(term) for term in occurrences])
-        weights = _weights(occurrences, found.frequencies(norms), norms.documents)
+            norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys)
+        weights = _weights(occurrences, self._documents_with(keys, found, norms), norms.documents)
         return _summed(found, weights, norms.values, size), math.fsum(weights)
 
     def score_of(self, texts: Sequence[str], query: str) -> float:
@@ -177,16 +178,17 @@ class LexicalIndex:
         norm = self.k1 * (1 - self.b + self.b * length / mean)
         return math.fsum(weight * said[key] / (said[key] + norm) for weight, key in weights if key in said)
 
-    def marker(self, query: str) -> Callable[[str], list[Mark]]:
+    def marker(self, query: str) -> Marker:
         """What finds the words of a query in a text; those that many documents have only where there are no others."""
         asked = list(dict.fromkeys(self.language.terms(query)))
+        keys = [term_key(term) for term in asked]
         with self._lock:
-            norms = self._lengths.norms(self.k1, self.b)
-            found = self._gather([term_key(term) for term in asked]) if asked else None
-        most, frequencies = max(norms.documents // COMMON, FEW), found.frequencies(norms) if found else []
+            norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys) if keys else None
+        frequencies = self._documents_with(keys, found, norms) if found else []
+        most = max(norms.documents // COMMON, FEW)
         telling = {term for term, frequency in zip(asked, frequencies, strict=True) if frequency <= most}
         wanted = frozenset(telling or asked)
-        return lambda text: marks(text, wanted, self.language.terms)
+        return Marker(wanted, self.language.terms_of_word)
 
     def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
         """Everything as plain arrays, without removed documents; merges first (a write).
@@ -282,6 +284,13 @@ class LexicalIndex:
         lengths.put(slots, [bag.length for _, bag in bags], sizes)
         with self._lock:
             self._adopt(base, lengths)
+
+    def _documents_with(self, keys: list[int], found: _Gathered, norms: Norms) -> list[int]:
+        """How many documents have each term; remembered, as a search asks for its snippets too."""
+        counted = self._counted
+        if counted is None or counted[0] is not norms or counted[1] != keys:
+            counted = self._counted = norms, keys, found.frequencies(norms)
+        return counted[2]
 
     def _gather(self, keys: Sequence[int]) -> _Gathered:
         """The postings of each term in the base, then of each among the recent."""

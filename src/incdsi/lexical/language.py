@@ -30,10 +30,15 @@ class Language:
         self._stemmers = _Stemmers(name) if name != NONE else None
         self._plain = name in (NONE, DEFAULT)
         self._term = lru_cache(maxsize=1 << 16)(self._stemmed)
+        self._of_word = lru_cache(maxsize=1 << 16)(self.terms)
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order; the same for a document and for a query."""
         return split(self._lowered(text), self._term)
+
+    def terms_of_word(self, word: str) -> list[str]:
+        """The terms of a word as it stands in a text; not to be changed, they are remembered."""
+        return self._of_word(word) if len(word) <= _LONGEST else self.terms(word)
 
     def _lowered(self, text: str) -> str:
         if self._plain:

@@ -91,7 +91,7 @@ class Lengths:
         if self._norms is None:
             there = self.values >= 0
             documents, words = self._documents(there)
-            slope = k1 * b * documents / max(words, 1)
+            slope = k1 * b * documents / max(words or documents, 1)  # documents of nothing are of mean length 1
             norms = (self.values * slope + k1 * (1 - b)).astype(np.float32)
             if self._owners is not None:
                 several = np.bincount(self._owners[there], minlength=len(norms))[self._owners] > 1

@@ -3,39 +3,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 Mark = tuple[int, int]
 # A word as it stands in a text: with its accents and vowel signs, before anything is folded.
 _WORD = re.compile(
-    r"(?:[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff])+"
+    r"(?:[^\W_]++|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff]++)+"
 )
 
 
-def marks(text: str, wanted: frozenset[str], terms: Callable[[str], list[str]]) -> list[Mark]:
-    """Begin and end of the words of `text` that have a wanted term; of a run without spaces, the parts that are one.
+class Marker:
+    """Where words that have a wanted term are in texts: a word that comes again is not looked at again."""
 
-    >>> from incdsi.lexical import tokenize
-    >>> marks("They planned two plans.", frozenset({"plan"}), tokenize)
-    [(5, 12), (17, 22)]
-    >>> marks("防水登山靴", frozenset({"登", "山", "登山"}), tokenize)
-    [(2, 4)]
-    """
-    known: dict[str, list[Mark]] = {}
-    found: list[Mark] = []
-    for match in _WORD.finditer(text):
-        word, start = match[0], match.start()
-        if word not in known:
-            known[word] = _within(word, wanted, terms)
-        found += ((start + first, start + last) for first, last in known[word])
-    return found
+    def __init__(self, wanted: frozenset[str], terms: Callable[[str], list[str]]) -> None:
+        self._wanted = wanted
+        self._terms = terms
+        self._seen: set[str] = set()
+        self._marked: dict[str, list[Mark]] = {}
+
+    def __call__(self, text: str) -> list[Mark]:
+        """Begin and end of each such word; of a run without spaces, the parts that are one.
+
+        >>> from incdsi.lexical import tokenize
+        >>> Marker(frozenset({"plan"}), tokenize)("They planned two plans.")
+        [(5, 12), (17, 22)]
+        >>> Marker(frozenset({"登", "山", "登山"}), tokenize)("防水登山靴")
+        [(2, 4)]
+        """
+        words = set(_WORD.findall(text))
+        self._look_at(words - self._seen)
+        marked = self._marked
+        if words.isdisjoint(marked):
+            return []
+        matches = (match for match in _WORD.finditer(text) if match[0] in marked)
+        return [(match.start() + first, match.start() + last) for match in matches for first, last in marked[match[0]]]
+
+    def _look_at(self, words: set[str]) -> None:
+        self._seen |= words
+        for word in words:
+            said = self._terms(word)
+            if not self._wanted.isdisjoint(said):
+                self._marked[word] = _within(word, said, self._wanted)
 
 
-def _within(word: str, wanted: frozenset[str], terms: Callable[[str], list[str]]) -> list[Mark]:
-    said = terms(word)
+def _within(word: str, said: Sequence[str], wanted: frozenset[str]) -> list[Mark]:
+    """Where in a word that has these terms those that are wanted are, some of them."""
+    if len(said) == 1:
+        return [(0, len(word))]
     common = wanted.intersection(said)
-    if len(said) == 1 or not common:
-        return [(0, len(word))] if common else []
     whole = {term for term in common if len(term) > 1} or common  # a character alone counts where no pair does
     lowered, lengths = word.lower(), sorted({len(term) for term in whole})
     spans = ((start, start + length) for start in range(len(lowered)) for length in lengths)

@@ -16,6 +16,7 @@ from incdsi.index.placement import BATCH, place_alone, place_many
 from incdsi.index.quality import Probe, learned_ranks, probes
 from incdsi.index.replacement import Solved, sweep
 from incdsi.index.tuning import FEW, LADDER, best_fusion
+from incdsi.index.unasked import inquiry
 from incdsi.info import Quality
 from incdsi.progress import Stopwatch
 from incdsi.records import Record, StoredQuery
@@ -76,7 +77,8 @@ class Shelf:
         """By the questions it holds out, where they are enough, as an index does."""
         asked = self.held_out()
         if len(asked) >= FEW:
-            fusion = best_fusion(self.live, asked)
+            records = sorted(self.records.values(), key=lambda record: record.row)
+            fusion = best_fusion(inquiry(self.live, lambda: records, asked, self.settings).again)
             self.live.settings = replace(
                 self.settings, lexical_weight=fusion.lexical_weight, nearest_share=fusion.nearest_share
             )

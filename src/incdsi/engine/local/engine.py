@@ -229,6 +229,9 @@ class LocalEngine:
     def bench(self, settings: Settings) -> Live:
         return Live(settings)
 
+    def whole(self) -> Live:
+        return self.view().bench()
+
     def swap(self, bench: Bench, records: Iterable[Record], settings: Settings, beside: Mapping[str, JSON]) -> None:
         """Store it all in one transaction; `bench`, one of this engine's, is what is live from then on."""
         if not isinstance(bench, Live):

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.milvus.connection import MOST_HITS, Hits, Keys
+from incdsi.engine.milvus.connection import MOST_HITS
+from incdsi.engine.milvus.found import Hits, Keys
 from incdsi.engine.milvus.scored import MORE, NEXT, Source
 from incdsi.engine.milvus.server import Server
 from incdsi.engine.milvus.shelf import Moment, Shelf

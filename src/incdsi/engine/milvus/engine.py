@@ -111,6 +111,7 @@ class MilvusEngine(MilvusReader):
                 if lease is not None:
                     with contextlib.suppress(ServerError):  # nobody answers: it ends by itself
                         lease.release()
+                        self._connection.settle()
             finally:
                 self._connection.close()
 
@@ -186,6 +187,9 @@ class MilvusEngine(MilvusReader):
         """In this process's memory, as tuning places every document many times."""
         return Live(settings)
 
+    def whole(self) -> Live:
+        return upkeep.at_hand(self.records(), self._shelf.settings)
+
     def swap(self, bench: Bench, records: Iterable[Record], settings: Settings, beside: Mapping[str, JSON]) -> None:
         """A few where they are; everything in collections of its own, which one row in the log puts in place."""
         stream, stored = iter(records), {KEY: settings.stemmed_now.to_json(), **beside}
@@ -229,6 +233,7 @@ class MilvusEngine(MilvusReader):
             _make(self._connection, names, settings.dimension, kind)
             server, shelf = Server(self._connection, names, kind, 1), Shelf(settings)
             places, since = self._moved(lease, server, shelf, records)
+            self._connection.settle()
             if kind.approximate:
                 self._connection.build(names.documents)
             commit = self._commit(

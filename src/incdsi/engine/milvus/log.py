@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from incdsi.engine.milvus.connection import STRONG, Connection, Row
+from incdsi.engine.milvus.connection import STRONG, Connection
+from incdsi.engine.milvus.found import Row
 from incdsi.engine.milvus.layout import FORMAT, LOG, MARK, Names, Place, epoch_of, first_key, joined, pieces
 from incdsi.errors import IndexNotFound, UnsupportedFormat
 from incdsi.records import JSON, Answer

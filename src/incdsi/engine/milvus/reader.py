@@ -10,8 +10,9 @@ import numpy as np
 
 from incdsi.documents import Document
 from incdsi.engine.milvus import encoders, upkeep
-from incdsi.engine.milvus.connection import MOST_HITS, STRONG, Connection, Keys
+from incdsi.engine.milvus.connection import MOST_HITS, STRONG, Connection
 from incdsi.engine.milvus.filter import IS_UNKNOWN, compiled
+from incdsi.engine.milvus.found import Keys
 from incdsi.engine.milvus.known import Table, follow, loaded, replayed, required, server_of
 from incdsi.engine.milvus.layout import MANY, Place
 from incdsi.engine.milvus.log import Commit, Log

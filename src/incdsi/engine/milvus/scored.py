@@ -1,7 +1,8 @@
 """Scores by inner product with rows on the server: its arithmetic chooses candidates, ours decides.
 
 A score that a server computed in float32 is at most `doubt` away from the true one. Whatever it does not list scores no
-more than the last that it lists, plus that.
+more than the last that it lists, plus that. Vectors are many times as long as what is told about them, so who is likely
+is found without any, and an exact score reads only those rows of a document that may be its best.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.milvus.connection import MOST_HITS, Hits, Keys
+from incdsi.engine.milvus.connection import MOST_HITS
+from incdsi.engine.milvus.found import Hits, Keys
 from incdsi.engine.protocol import Best, Doubles, Floats, Near, Rows, Spreading
+from incdsi.errors import UnknownDocument
 from incdsi.preserve import product_error
 from incdsi.records import TextVectors
 from incdsi.rows.products import exact
@@ -27,6 +30,16 @@ FEW = 2048  # documents that are named in one search
 
 class Source(Protocol):
     """Rows on the server that belong to documents: their vectors, or their texts."""
+
+    @property
+    def each(self) -> int:
+        """How many rows to ask for where one document is wanted: neighbours may be of the same."""
+        ...
+
+    @property
+    def names_quickly(self) -> bool:
+        """Whether a search among some documents takes less than reading their rows."""
+        ...
 
     @property
     def rows(self) -> Rows:
@@ -49,12 +62,8 @@ class Source(Protocol):
         """Whose these are; -1 where nobody's."""
         ...
 
-    def count(self, slots: Slots) -> int:
-        """How many rows these documents have at most."""
-        ...
-
-    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
-        """The rows (m, h) of these documents with their keys, one after another, and how many each has."""
+    def keys(self, slots: Slots) -> list[Sequence[int]]:
+        """The keys of each of these documents' rows, and of some that are no rows of this source."""
         ...
 
     def measured(self, keys: Keys, scores: Doubles) -> Doubles:
@@ -78,6 +87,15 @@ class Listed(NamedTuple):
         return self.beyond == -np.inf or int(np.count_nonzero(self.scores > self.beyond)) >= k
 
 
+class Screen(NamedTuple):
+    """Documents, and between what their scores are; no other scores more than `beyond`."""
+
+    slots: Slots
+    least: Doubles
+    most: Doubles
+    beyond: float
+
+
 class Products:
     """Inner products with a query (h,) of each document's rows in a source, the best of them."""
 
@@ -92,14 +110,24 @@ class Products:
         length = float(np.sqrt(exact(self._query[None], self._query)[0]))
         self._doubt = product_error(np.dtype(np.float32), len(query) + 1) * longest * length
         self._known: dict[int, float] = {}
+        self._bounds: dict[int, tuple[float, Sequence[int] | None]] = {}  # by slot: at most, and rows that may be best
         self._lists: dict[int, Best] = {}
+        self._screen: Screen | None = None  # the longest list there is without vectors
 
     def top(self, k: int) -> Best:
         if k not in self._lists:
             self._lists[k] = self._top(k)
         return self._lists[k]
 
-    likely = top
+    def likely(self, k: int) -> Best:
+        found = self._screened(k)
+        if found is None:
+            return self.top(k)
+        best = np.argsort(-found.most, kind="stable")
+        rows, beyond = self._source.rows[found.slots[best[:k]]], found.beyond
+        if len(best) > k:
+            beyond = max(beyond, float(found.most[best[k]]))
+        return Best(rows, found.most[best[:k]], beyond)
 
     def score(self, rows: Rows) -> Doubles:
         slots = self._source.slots(rows)
@@ -107,40 +135,93 @@ class Products:
         return np.array([self._known[slot] for slot in slots.tolist()], dtype=np.float64)
 
     def within(self, row: int) -> Doubles:
-        keys, vectors, _ = self._source.vectors(self._source.slots(np.array([row])))
+        slots = self._source.slots(np.array([row]))
+        keys, vectors, _ = self._read(slots, self._source.keys(slots))
         return self._source.measured(keys, exact(vectors, self._query))
 
     def at_most(self, rows: Rows) -> Doubles:
         slots = self._source.slots(rows)
-        unknown = self._unknown(slots)
-        if len(unknown) <= MORE or self._source.count(unknown) > MOST_HITS:
-            return self.score(rows)
-        hits = self._source.search(self._query[None], self._source.count(unknown), unknown, vectors=False)[0]
-        owners = self._source.owners(hits.keys)
-        at_most = self._source.measured(hits.keys[owners >= 0], hits.scores[owners >= 0] + self._doubt)
-        screened: dict[int, float] = {}
-        for slot, score in zip(owners[owners >= 0].tolist(), at_most.tolist(), strict=True):
-            screened[slot] = max(screened.get(slot, -np.inf), score)
-        self._learn(np.array([slot for slot in unknown.tolist() if slot not in screened], dtype=np.intp))
-        return np.array(
-            [self._known[slot] if slot in self._known else screened[slot] for slot in slots.tolist()], dtype=np.float64
-        )
+        new = [slot for slot in np.unique(slots).tolist() if slot not in self._known and slot not in self._bounds]
+        named = np.array(new, dtype=np.intp)
+        count = sum(map(len, self._source.keys(named)))
+        if 0 < count <= MOST_HITS and self._source.names_quickly:
+            self._bound(self._source.search(self._query[None], count, named, vectors=False)[0], np.inf)
+        self._learn(np.array([slot for slot in new if slot not in self._bounds], dtype=np.intp))
+        at_most = (self._known[slot] if slot in self._known else self._bounds[slot][0] for slot in slots.tolist())
+        return np.fromiter(at_most, dtype=np.float64, count=len(slots))
 
-    def _unknown(self, slots: Slots) -> Slots:
-        return np.array([slot for slot in np.unique(slots).tolist() if slot not in self._known], dtype=np.intp)
+    def _bound(self, hits: Hits, limit: float) -> Screen:
+        """What a list without vectors tells, to be remembered; one that is shorter than its limit is complete."""
+        owners = self._owners(hits)
+        keys, slots, scores = hits.keys[owners >= 0], owners[owners >= 0], hits.scores[owners >= 0]
+        beyond = -np.inf
+        if len(hits.keys) >= limit:
+            beyond = self._source.most(float(hits.scores[-1]) + self._doubt)
+        whose, group = np.unique(slots, return_inverse=True)
+        lows = self._source.measured(keys, scores - self._doubt)
+        highs = self._source.measured(keys, scores + self._doubt)
+        least, most = np.full(len(whose), -np.inf), np.full(len(whose), beyond)
+        np.maximum.at(least, group, lows)
+        np.maximum.at(most, group, highs)
+        likely: list[list[int]] = [[] for _ in whose]
+        for place, key in zip(group[highs >= least[group]].tolist(), keys[highs >= least[group]].tolist(), strict=True):
+            likely[place].append(key)
+        may_be_best = [some if low > beyond else None for some, low in zip(likely, least.tolist(), strict=True)]
+        for slot, high, some in zip(whose.tolist(), most.tolist(), may_be_best, strict=True):
+            if some is not None or slot not in self._bounds:
+                self._bounds[slot] = high, some
+        return Screen(whose, least, most, beyond)
+
+    def _owners(self, hits: Hits) -> Slots:
+        """Whose these are; -1 where nobody's, and where somebody's who came later."""
+        slots = self._source.owners(hits.keys)
+        return np.where(slots < len(self._allowed), slots, -1)
+
+    def _screened(self, k: int) -> Screen | None:
+        """A list with k documents, or with all there are; None when the server cannot list so many."""
+        allowed = np.flatnonzero(self._allowed)
+        among = None if self._whole or len(allowed) > FEW else allowed
+        limit = (k + MORE) * self._source.each
+        while not _suffices(self._screen, k):
+            if limit > MOST_HITS or len(allowed) == 0:
+                return None
+            hits = self._source.search(self._query[None], limit, among, vectors=False)[0]
+            self._screen = self._narrowed(self._bound(hits, limit))
+            limit *= NEXT
+        return self._screen
+
+    def _narrowed(self, found: Screen) -> Screen:
+        """Without those that a filter keeps out."""
+        kept = np.flatnonzero(self._allowed[found.slots])
+        return Screen(found.slots[kept], found.least[kept], found.most[kept], found.beyond)
 
     def _learn(self, slots: Slots) -> None:
-        """Compute the exact scores of these documents."""
-        new = self._unknown(slots)
-        if len(new):
-            keys, vectors, sizes = self._source.vectors(new)
-            scores = self._source.measured(keys, exact(vectors, self._query))
-            best = np.maximum.reduceat(scores, np.cumsum(sizes) - sizes)
-            self._known |= zip(new.tolist(), best.tolist(), strict=True)
+        """Compute the exact scores of these documents: of those of their rows that may be the best."""
+        new = np.array([slot for slot in np.unique(slots).tolist() if slot not in self._known], dtype=np.intp)
+        if len(new) == 0:
+            return
+        likely = [self._bounds.get(slot, (np.inf, None))[1] for slot in new.tolist()]
+        wanted = [some or every for some, every in zip(likely, self._source.keys(new), strict=True)]
+        keys, vectors, sizes = self._read(new, wanted)
+        if any(some and len(some) > size for some, size in zip(likely, sizes.tolist(), strict=True)):
+            raise UnknownDocument("a document was deleted while it was looked at; search again")
+        scores = self._source.measured(keys, exact(vectors, self._query))
+        best = np.maximum.reduceat(scores, np.cumsum(sizes) - sizes)
+        self._known |= zip(new.tolist(), best.tolist(), strict=True)
+
+    def _read(self, slots: Slots, wanted: Sequence[Sequence[int]]) -> tuple[Keys, Floats, NDArray[np.int64]]:
+        """The rows (m, h) with these keys of each document, one after another, and how many each has."""
+        found = self._source.by_key(np.array([key for some in wanted for key in some], dtype=np.int64))
+        there = [[key for key in some if key in found] for some in wanted]
+        for slot, some in zip(slots.tolist(), there, strict=True):
+            if not some:  # deleted a while ago, and a view this old is still in use
+                raise UnknownDocument(f"no document in row {self._source.rows[slot]}; it may have been deleted")
+        keys = np.array([key for some in there for key in some], dtype=np.int64)
+        return keys, np.stack([found[key] for key in keys.tolist()]), np.array([len(some) for some in there])
 
     def _top(self, k: int) -> Best:
         allowed = np.flatnonzero(self._allowed)
-        found = self._certain(k, None) if self._whole or len(allowed) > FEW else None
+        found = self._of_screened(k) or (self._certain(k, None) if self._whole or len(allowed) > FEW else None)
         if found is None:  # in portions that one search can name
             parts = [self._best_among(k, allowed[start : start + FEW]) for start in range(0, len(allowed), FEW)]
             slots = np.concatenate([np.empty(0, dtype=np.intp), *(part.slots for part in parts)])
@@ -149,6 +230,17 @@ class Products:
         order = np.lexsort((rows, -found.scores))[:k]
         more = len(allowed) > len(order)
         return Best(rows[order], found.scores[order], float(found.scores[order[-1]]) if more else -np.inf)
+
+    def _of_screened(self, k: int) -> Listed | None:
+        """The k best of a list that was made for others, if it tells them."""
+        found = self._screen
+        if not _suffices(found, k) or found is None:
+            return None
+        worst = np.partition(found.least, -k)[-k] if len(found.slots) > k else -np.inf
+        likely = found.slots[found.most >= worst]
+        self._learn(likely)
+        listed = Listed(likely, np.array([self._known[slot] for slot in likely.tolist()]), found.beyond)
+        return listed if listed.certain(k) else None
 
     def _best_among(self, k: int, slots: Slots) -> Listed:
         found = self._certain(k, slots)
@@ -162,7 +254,7 @@ class Products:
 
     def _certain(self, k: int, among: Slots | None) -> Listed | None:
         """A list with the k best; None when the server cannot list so many."""
-        limit = k + MORE
+        limit = (k + MORE) * self._source.each
         while True:
             limit = min(limit, MOST_HITS)
             found = self._listed(limit, among)
@@ -175,7 +267,7 @@ class Products:
     def _listed(self, limit: int, among: Slots | None) -> Listed:
         hits = self._source.search(self._query[None], limit, among, vectors=True)[0]
         best: dict[int, float] = {}
-        owners = self._source.owners(hits.keys)
+        owners = self._owners(hits)
         counted = [number for number, slot in enumerate(owners.tolist()) if slot >= 0 and self._allowed[slot]]
         if counted:
             products = exact(np.stack([hits.rows[number]["v"][: len(self._query)] for number in counted]), self._query)
@@ -186,6 +278,10 @@ class Products:
         beyond = -np.inf if last == -np.inf else self._source.most(last)
         self._known |= {slot: score for slot, score in best.items() if score > beyond}
         return Listed(np.array([*best], dtype=np.intp), np.array([*best.values()]), beyond)
+
+
+def _suffices(found: Screen | None, k: int) -> bool:
+    return found is not None and (len(found.slots) >= k or found.beyond == -np.inf)
 
 
 class NearestTexts(Products):

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from incdsi.engine.milvus.connection import Connection, Keys
+from incdsi.engine.milvus.connection import Connection
+from incdsi.engine.milvus.found import Keys
 from incdsi.engine.milvus.kinds import Kind
 from incdsi.engine.milvus.layout import COPY, Names
 from incdsi.engine.milvus.shelf import Old, Shelf, joined

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from incdsi.engine.milvus.connection import Hits, Keys
+from incdsi.engine.milvus.found import Hits, Keys
 from incdsi.engine.milvus.layout import COPY
 from incdsi.engine.milvus.scored import Source
 from incdsi.engine.milvus.server import Server
 from incdsi.engine.milvus.shelf import Shelf
 from incdsi.engine.protocol import Doubles, Floats, Rows
-from incdsi.errors import UnknownDocument
 from incdsi.rows.scores import Slots
 from incdsi.rows.texts import Measure
 
@@ -35,6 +33,12 @@ class Rowed:
         self._view = view
         self._server = server
         self._keys = shelf.all("key")
+
+    each = 1
+
+    @property
+    def names_quickly(self) -> bool:
+        return not self._server.connection.address.lite  # which looks at every row, whatever is named
 
     @property
     def rows(self) -> Rows:
@@ -66,14 +70,8 @@ class Vectors(Rowed):
     def by_key(self, keys: Keys) -> dict[int, Floats]:
         return self._server.vectors(keys)
 
-    def count(self, slots: Slots) -> int:
-        return len(slots)
-
-    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
-        keys = self._keys[slots]
-        found = self._server.vectors(keys)
-        _require(self._view, slots, [key in found for key in keys.tolist()])
-        return keys, np.stack([found[key] for key in keys.tolist()]), np.ones(len(slots), dtype=np.int64)
+    def keys(self, slots: Slots) -> list[Sequence[int]]:
+        return [[key] for key in self._keys[slots].tolist()]
 
 
 class Embedded(Rowed):
@@ -96,23 +94,16 @@ class Embedded(Rowed):
     def by_key(self, keys: Keys) -> dict[int, Floats]:
         return self._server.texts(keys, self.flag)
 
-    def count(self, slots: Slots) -> int:
-        return int(self._counts[slots].sum())
-
-    def vectors(self, slots: Slots) -> tuple[Keys, Floats, NDArray[np.int64]]:
+    def keys(self, slots: Slots) -> list[Sequence[int]]:
         spans = zip(self._firsts[slots].tolist(), self._counts[slots].tolist(), strict=True)
-        ranges = [range(first, first + count) for first, count in spans]
-        found = self.by_key(np.array([key for some in ranges for key in some], dtype=np.int64))
-        there = [[key for key in some if key in found] for some in ranges]
-        _require(self._view, slots, [bool(some) for some in there])
-        keys = np.array([key for some in there for key in some], dtype=np.int64)
-        return keys, np.stack([found[key] for key in keys.tolist()]), np.array([len(some) for some in there])
+        return [range(first, first + count) for first, count in spans]
 
 
 class Texts(Embedded):
     """The embeddings of documents' texts and of the queries they are placed by."""
 
     flag = "used"
+    each = 4
 
     def __init__(self, view: Viewed, server: Server, shelf: Shelf, measure: Measure) -> None:
         super().__init__(view, server, shelf)
@@ -155,9 +146,3 @@ class Indexed(Vectors):
 def every_vector(view: Viewed, server: Server, shelf: Shelf) -> Source:
     """Document vectors, all of them looked at by each search."""
     return Copies(view, server, shelf) if server.kind.approximate else Vectors(view, server, shelf)
-
-
-def _require(view: Viewed, slots: Slots, there: Sequence[bool]) -> None:
-    for slot, found in zip(slots.tolist(), there, strict=True):
-        if not found:  # deleted a while ago, and a view this old is still in use
-            raise UnknownDocument(f"no document in row {view.rows[slot]}; it may have been deleted")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from incdsi.engine.copying import Source, copy_records
 from incdsi.engine.local import LocalEngine
+from incdsi.engine.local.live import Live
 from incdsi.engine.milvus.connection import MOST_HITS, STRONG, Connection
 from incdsi.engine.milvus.layout import Names, Place, first_key
 from incdsi.engine.milvus.reading import records_at
@@ -23,6 +25,14 @@ from incdsi.records import JSON, Record
 SWEPT = 4  # writers before, whose unfinished rows are looked for when another begins
 PORTION = 256
 LAST = 2**63 - 1
+
+
+def at_hand(records: Iterator[Record], settings: Settings) -> Live:
+    """These documents in this process's memory."""
+    live = Live(settings)
+    while some := list(islice(records, PORTION)):
+        live.put(some)
+    return live
 
 
 def delete_places(connection: Connection, names: Names, places: list[Place]) -> None:

@@ -182,8 +182,8 @@ class OnnxEncoder:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Threads may spin within a run, where it helps, and not after it, where others need the cores.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
+        # Threads that spin gain a third of a millisecond alone, and make the slowest queries wait beside others.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         path = self.folder / GRAPH
         try:
             return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,83 @@
+"""Where few documents were asked for, an index is also measured on documents as if nobody had asked for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from index_samples import ToyEncoder, answers, asked_for, docs, vectors
+
+from incdsi.index import Index, unasked
+from incdsi.index.quality import Panel, Probe, probes
+from incdsi.index.unasked import ONE_IN, Inquiry, inquiry
+from tests.engines import Place
+
+pytestmark = pytest.mark.heavy
+KNOWN, ALL, ENOUGH = 30, 60, 5
+
+
+@pytest.fixture(autouse=True)
+def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unasked, "ENOUGH", ENOUGH)
+
+
+def of(index: Index) -> Inquiry:
+    engine = index.engine
+    held_out = list(probes(engine.records(), engine.held_out()))
+    return inquiry(engine.view(), engine.records, held_out, engine.view().settings)
+
+
+def test_some_documents_are_measured_as_if_nobody_had_asked_for_them(place: Place) -> None:
+    batch = docs(ALL)
+    with Index.create(place("shop"), ToyEncoder(dimension=64)) as index:
+        index.add_many(batch, asked_for(batch[:KNOWN], 4))
+        before = answers(index), vectors(index)
+        found = of(index)
+        assert found.share == KNOWN / ALL
+        assert ENOUGH <= len(found.unknown.asked) <= KNOWN // ONE_IN
+        records = {record.row: record for record in index.engine.records()}
+        for probe in found.unknown.asked:
+            record = records[probe.row]
+            assert probe.text in {query.text for query in record.queries if not query.generated}
+            nearest, words = found.unknown.view.nearest(probe.embedding), found.unknown.view.lexical(probe.text)
+            assert len(nearest.within(probe.row)) == 1 + sum(query.generated for query in record.queries)
+            assert words.score(np.array([probe.row]))[0] == pytest.approx(words.score_of([record.document.content]))
+        assert (answers(index), vectors(index)) == before  # nobody sees it
+        assert index.verify() == []
+
+
+def test_documents_that_made_way_for_a_question_do_not_give_it_away(place: Place) -> None:
+    batch = docs(ALL)
+    with Index.create(place("shop"), ToyEncoder(dimension=16)) as index:
+        index.add_many(batch, asked_for(batch[:KNOWN], 4))
+        rows = {probe.row for probe in of(index).unknown.asked}
+        shaped = [one for one in index.engine.records() if one.row not in rows and rows & {*one.constrained_by}]
+        assert shaped
+        view, there = of(index).unknown.view, index.engine.view()
+        moved = [
+            one.row
+            for one in shaped
+            if view.learned(one.anchor).score(np.array([one.row]))[0]
+            != there.learned(one.anchor).score(np.array([one.row]))[0]
+        ]
+        assert moved
+
+
+@pytest.mark.parametrize("known", [ALL, ALL - 5, 2 * ENOUGH])
+def test_held_out_queries_alone_tell_where_the_others_are_few_or_too_few_could(place: Place, known: int) -> None:
+    batch = docs(ALL)
+    with Index.create(place("shop"), ToyEncoder(dimension=16)) as index:
+        index.add_many(batch, asked_for(batch[:known], 4))
+        found = of(index)
+        assert found.share == 1.0
+        assert found.evenly == found.again == [found.known]
+
+
+def test_probes_are_mixed_as_documents_are_and_half_of_them_choose_the_fusion() -> None:
+    def panel(first: int, count: int) -> Panel:
+        return Panel(None, [Probe(text="", embedding=None, row=first + n, dense=0.0) for n in range(count)])  # type: ignore[arg-type]
+
+    mixed = Inquiry(known=panel(0, 100), unknown=panel(1000, 200), share=0.2)
+    assert [len(one.asked) for one in mixed.evenly] == [50, 200]
+    assert [len(one.asked) for one in mixed.again] == [100, 100]
+    mostly = Inquiry(known=panel(0, 100), unknown=panel(1000, 200), share=0.8)
+    assert [len(one.asked) for one in mostly.evenly] == [len(one.asked) for one in mostly.again] == [100, 25]
