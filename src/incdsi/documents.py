@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, NoReturn, Self, TypeVar
@@ -122,8 +122,29 @@ def queries_from_json(plain: Mapping[str, Any]) -> list[str]:
     return [Taught(text) if text in taught else text for text in plain["queries"]]
 
 
+class _MadeLater:
+    """A dataclass whose values may be made when the first of them is asked for."""
+
+    __slots__ = ("_make",)
+
+    @classmethod
+    def later(cls, make: Callable[[], Self]) -> Self:
+        """What `make` gives, which is not called before anybody looks."""
+        one = object.__new__(cls)
+        object.__setattr__(one, "_make", make)
+        return one
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in type(self).__slots__ or name == "_make":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        made = self._make()
+        for field_name in type(self).__slots__:
+            object.__setattr__(self, field_name, getattr(made, field_name))
+        return getattr(made, name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snippet:
+class Snippet(_MadeLater):
     """A few words of a text on one line, and where those that were asked are in it: (begin, end), rising."""
 
     text: str

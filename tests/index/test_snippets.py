@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import asdict, replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from incdsi.documents import Snippet
 from incdsi.index.snippets import LENGTH, snippet_of
-from incdsi.lexical import LexicalIndex
+from incdsi.lexical import LexicalIndex, tokenize
+from incdsi.lexical import marks as marking
+from incdsi.lexical.marks import Forms, Marker
 
 
 def shown(text: str, query: str) -> str:
@@ -56,3 +63,50 @@ def test_words_that_many_documents_have_are_marked_only_where_there_are_no_other
     index.add_many(range(60), ["the boots"] * 50 + ["the river"] * 10)
     assert index.marker("the river")("the river in the boots") == [(4, 9)]
     assert index.marker("the boots")("the boots") == [(0, 3), (4, 9)]
+
+
+def test_a_snippet_is_not_made_before_somebody_looks_and_is_then_as_any_other():
+    made: list[Snippet] = []
+
+    def make() -> Snippet:
+        made.append(Snippet(text="dry boots", marks=((4, 9),)))
+        return made[-1]
+
+    later = Snippet.later(make)
+    assert not made
+    assert later.marked() == "dry **boots**"
+    assert later == made[0]
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("look", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one)), replace])
+def test_copies_of_a_snippet_that_nobody_looked_at_are_whole(look) -> None:
+    plain = Snippet(text="dry boots", marks=((4, 9),))
+    later = Snippet.later(lambda: plain)
+    assert look(later) == plain
+    assert hash(look(Snippet.later(lambda: plain))) == hash(plain)
+    assert asdict(Snippet.later(lambda: plain)) == asdict(plain)
+    assert repr(Snippet.later(lambda: plain)) == repr(plain)
+
+
+def test_a_snippet_has_no_other_attributes():
+    with pytest.raises(AttributeError, match="no attribute 'title'"):
+        getattr(Snippet(text=""), "title")  # noqa: B009
+
+
+@given(
+    st.lists(st.text(st.sampled_from("abs 漢é登山"), max_size=150), max_size=12),
+    st.sampled_from(["a", "登山 as", "abs"]),
+)
+def test_words_that_were_seen_before_are_marked_as_new_ones_are(texts: list[str], query: str) -> None:
+    wanted, remembered = frozenset(tokenize(query)), Forms(tokenize)
+    for text in texts:
+        assert Marker(wanted, remembered)(text) == Marker(wanted, Forms(tokenize))(text)
+
+
+def test_words_are_forgotten_before_they_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marking, "MOST", 3)
+    forms = Forms(tokenize)
+    for _ in range(3):
+        assert Marker(frozenset({"plan"}), forms)("plans of a planned plan") == [(0, 5), (11, 18), (19, 23)]
+        assert Marker(frozenset({"four"}), forms)("one and four more") == [(8, 12)]

@@ -30,7 +30,7 @@ class Excerpts:
     def of(self, row: int, document: Document, pieces: Sequence[Piece]) -> tuple[tuple[Passage, ...], Snippet]:
         """The best passages of a document, best first, at most so many; none when it is short. And its snippet."""
         if not pieces:
-            return (), snippet_of(document.text, self.marks)
+            return (), self._snippet(document.text)
         matches = self.within(row, len(pieces))
         # One that was replaced after it was ranked has other passages: then the first ones.
         order = np.argsort(-matches, kind="stable") if len(matches) == len(pieces) else np.arange(len(pieces))
@@ -44,8 +44,12 @@ class Excerpts:
             start=piece.start,
             end=piece.end,
             headings=piece.headings,
-            snippet=snippet_of(text, self.marks),
+            snippet=self._snippet(text),
         )
+
+    def _snippet(self, text: str) -> Snippet:
+        """Made when somebody looks at it: finding words in ten texts takes as long as finding the texts."""
+        return Snippet.later(lambda: snippet_of(text, self.marks))
 
 
 def snippet_of(text: str, marks: Callable[[str], Sequence[Mark]]) -> Snippet:

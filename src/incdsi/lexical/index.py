@@ -66,12 +66,11 @@ class _Gathered:
 
     def frequencies(self, norms: Norms) -> list[int]:
         """How many documents have each term."""
-        found: list[int] = self.texts.tolist()
         if norms.owners is None:
-            return found
-        parts = np.split(np.concatenate(self.slots), np.cumsum(self.sizes)[:-1])
-        both = zip(parts[: len(found)], parts[len(found) :], strict=True)
-        return [norms.documents_in(np.concatenate(some)) for some in both]
+            texts: list[int] = self.texts.tolist()
+            return texts
+        documents: list[int] = norms.documents_in(np.concatenate(self.slots), self.sizes).reshape(2, -1).sum(0).tolist()
+        return documents
 
 
 class LexicalIndex:
@@ -156,7 +155,8 @@ class LexicalIndex:
         keys = [term_key(term) for term in occurrences]
         with self._lock:
             norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys)
-        weights = _weights(occurrences, self._documents_with(keys, found, norms), norms.documents)
+        self._counted = norms, keys, found.frequencies(norms)
+        weights = _weights(occurrences, self._counted[2], norms.documents)
         return _summed(found, weights, norms.values, size), math.fsum(weights)
 
     def score_of(self, texts: Sequence[str], query: str) -> float:
@@ -182,13 +182,11 @@ class LexicalIndex:
         """What finds the words of a query in a text; those that many documents have only where there are no others."""
         asked = list(dict.fromkeys(self.language.terms(query)))
         keys = [term_key(term) for term in asked]
-        with self._lock:
-            norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys) if keys else None
-        frequencies = self._documents_with(keys, found, norms) if found else []
+        norms, frequencies = self._counted_for(keys)
         most = max(norms.documents // COMMON, FEW)
         telling = {term for term, frequency in zip(asked, frequencies, strict=True) if frequency <= most}
         wanted = frozenset(telling or asked)
-        return Marker(wanted, self.language.terms_of_word)
+        return Marker(wanted, self.language.forms)
 
     def to_arrays(self, order: NDArray[np.intp] | None = None) -> dict[str, NDArray[Any]]:
         """Everything as plain arrays, without removed documents; merges first (a write).
@@ -285,12 +283,14 @@ class LexicalIndex:
         with self._lock:
             self._adopt(base, lengths)
 
-    def _documents_with(self, keys: list[int], found: _Gathered, norms: Norms) -> list[int]:
-        """How many documents have each term; remembered, as a search asks for its snippets too."""
-        counted = self._counted
-        if counted is None or counted[0] is not norms or counted[1] != keys:
-            counted = self._counted = norms, keys, found.frequencies(norms)
-        return counted[2]
+    def _counted_for(self, keys: list[int]) -> tuple[Norms, list[int]]:
+        """How many documents have each term; a search has just counted them for its scores."""
+        with self._lock:
+            norms, counted = self._lengths.norms(self.k1, self.b), self._counted
+            if counted is not None and counted[0] is norms and counted[1] == keys:
+                return norms, counted[2]
+            found = self._gather(keys) if keys else None
+        return norms, found.frequencies(norms) if found else []
 
     def _gather(self, keys: Sequence[int]) -> _Gathered:
         """The postings of each term in the base, then of each among the recent."""

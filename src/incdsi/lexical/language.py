@@ -8,13 +8,12 @@ from functools import cache, lru_cache
 import Stemmer
 
 from incdsi.errors import InvalidInput
+from incdsi.lexical.marks import LONGEST, Forms
 from incdsi.lexical.words import composed, fold, split, turkish_case
 
 NONE, DEFAULT = "none", "english"
 # Snowball's, without second algorithms for a language that has one.
 LANGUAGES = (NONE, *sorted({*Stemmer.algorithms()} - {"porter", "dutch_porter"}))
-# Snowball's German and Serbian take time quadratic in a word's length; nothing longer than this is a word.
-_LONGEST = 100
 
 
 class Language:
@@ -30,15 +29,11 @@ class Language:
         self._stemmers = _Stemmers(name) if name != NONE else None
         self._plain = name in (NONE, DEFAULT)
         self._term = lru_cache(maxsize=1 << 16)(self._stemmed)
-        self._of_word = lru_cache(maxsize=1 << 16)(self.terms)
+        self.forms = Forms(self.terms)
 
     def terms(self, text: str) -> list[str]:
         """The terms of `text` in order; the same for a document and for a query."""
         return split(self._lowered(text), self._term)
-
-    def terms_of_word(self, word: str) -> list[str]:
-        """The terms of a word as it stands in a text; not to be changed, they are remembered."""
-        return self._of_word(word) if len(word) <= _LONGEST else self.terms(word)
 
     def _lowered(self, text: str) -> str:
         if self._plain:
@@ -46,7 +41,7 @@ class Language:
         return composed(turkish_case(text) if self.name == "turkish" else text)
 
     def _stemmed(self, word: str) -> str:
-        if self._stemmers is None or len(word) > _LONGEST:
+        if self._stemmers is None or len(word) > LONGEST:  # German's and Serbian's take time quadratic in the length
             return fold(word)
         return fold(self._stemmers.own.stemWord(word) or word)
 

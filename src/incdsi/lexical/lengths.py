@@ -25,14 +25,15 @@ class Norms(NamedTuple):
     words: int
     owners: Numbers | None
 
-    def documents_in(self, slots: Numbers) -> int:
-        """How many documents these texts are of that are still there."""
-        there = slots[np.isfinite(self.values[slots])]
-        if self.owners is None:
-            return len(there)
-        seen = np.zeros(len(self.owners), dtype=np.bool_)
-        seen[self.owners[there]] = True
-        return int(np.count_nonzero(seen))
+    def documents_in(self, slots: Numbers, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many documents still there each stretch of so many texts is of; those of a document lie together."""
+        there = np.isfinite(self.values[slots])
+        stretches = np.repeat(np.arange(len(sizes)), sizes)[there]
+        if self.owners is not None:
+            owners, first = self.owners[slots[there]], np.ones(len(stretches), dtype=np.bool_)
+            first[1:] = (owners[1:] != owners[:-1]) | (stretches[1:] != stretches[:-1])
+            stretches = stretches[first]
+        return np.bincount(stretches, minlength=len(sizes))
 
 
 class Lengths:

@@ -6,44 +6,62 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 Mark = tuple[int, int]
+MOST = 1 << 16  # words that are remembered
+LONGEST = 100  # characters of one; nothing longer is a word
 # A word as it stands in a text: with its accents and vowel signs, before anything is folded.
 _WORD = re.compile(
     r"(?:[^\W_]++|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff]++)+"
 )
 
 
-class Marker:
-    """Where words that have a wanted term are in texts: a word that comes again is not looked at again."""
+class Forms:
+    """Which words have which terms, of all words seen so far: most were seen before. Any number of threads may ask."""
 
-    def __init__(self, wanted: frozenset[str], terms: Callable[[str], list[str]]) -> None:
-        self._wanted = wanted
+    def __init__(self, terms: Callable[[str], list[str]]) -> None:
         self._terms = terms
-        self._seen: set[str] = set()
-        self._marked: dict[str, list[Mark]] = {}
+        self._known: tuple[dict[str, list[str]], dict[str, set[str]]] = {}, {}  # terms by word, words by term
+
+    def among(self, words: set[str], wanted: frozenset[str]) -> dict[str, list[str]]:
+        """Those of the words that have a wanted term, with all their terms."""
+        if len(self._known[0]) > MOST:
+            self._known = {}, {}
+        seen, having = self._known
+        found: dict[str, list[str]] = {}
+        for word in words.difference(seen):
+            terms = self._terms(word)
+            if len(word) <= LONGEST:
+                for term in terms:
+                    having.setdefault(term, set()).add(word)
+                seen[word] = terms
+            elif not wanted.isdisjoint(terms):
+                found[word] = terms
+        for term in wanted.intersection(having):
+            found.update((word, seen[word]) for word in having[term] & words)
+        return found
+
+
+class Marker:
+    """Where words that have a wanted term are in texts."""
+
+    def __init__(self, wanted: frozenset[str], forms: Forms) -> None:
+        self._wanted = wanted
+        self._forms = forms
 
     def __call__(self, text: str) -> list[Mark]:
         """Begin and end of each such word; of a run without spaces, the parts that are one.
 
         >>> from incdsi.lexical import tokenize
-        >>> Marker(frozenset({"plan"}), tokenize)("They planned two plans.")
+        >>> Marker(frozenset({"plan"}), Forms(tokenize))("They planned two plans.")
         [(5, 12), (17, 22)]
-        >>> Marker(frozenset({"登", "山", "登山"}), tokenize)("防水登山靴")
+        >>> Marker(frozenset({"登", "山", "登山"}), Forms(tokenize))("防水登山靴")
         [(2, 4)]
         """
-        words = set(_WORD.findall(text))
-        self._look_at(words - self._seen)
-        marked = self._marked
-        if words.isdisjoint(marked):
+        found = self._forms.among(set(_WORD.findall(text)), self._wanted)
+        if not found:
             return []
+        marked = {word: _within(word, terms, self._wanted) for word, terms in found.items()}
         matches = (match for match in _WORD.finditer(text) if match[0] in marked)
         return [(match.start() + first, match.start() + last) for match in matches for first, last in marked[match[0]]]
-
-    def _look_at(self, words: set[str]) -> None:
-        self._seen |= words
-        for word in words:
-            said = self._terms(word)
-            if not self._wanted.isdisjoint(said):
-                self._marked[word] = _within(word, said, self._wanted)
 
 
 def _within(word: str, said: Sequence[str], wanted: frozenset[str]) -> list[Mark]:

@@ -21,36 +21,41 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self._ends = Growing(np.int64)  # where the places of each slot end
+        self._bounds = Growing(np.int64)  # where the places of each slot begin, and the last one's end
+        self._bounds.append(np.zeros(1, dtype=np.int64))
 
     def append(self, sizes: NDArray[np.integer[Any]]) -> None:
         """The next slots have so many places each."""
-        self._ends.append(self.count(len(self._ends.values)) + np.cumsum(sizes))
+        self._bounds.append(self._bounds.values[-1] + np.cumsum(sizes))
 
     def count(self, slots: int) -> int:
         """How many places the first so many slots have."""
-        return int(self._ends.values[slots - 1]) if slots else 0
+        return int(self._bounds.values[slots])
 
     def best(self, values: NDArray[Number], slots: int) -> NDArray[Number]:
         """The largest of each slot's values, of the first so many slots; -inf for one without a place."""
-        return largest_of(values, self._ends.values[:slots])
+        return _largest(values, self._bounds.values[: slots + 1])
 
     def starts(self, slots: Slots) -> Sizes:
         """Where the places of these slots begin."""
-        starts: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])[slots]
+        starts: Sizes = self._bounds.values[slots]
         return starts
 
     def places(self, slots: Slots) -> tuple[Slots, Sizes]:
         """Where these slots have their places, slot by slot, and how many each has."""
-        ends: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])
-        sizes = ends[slots + 1] - ends[slots]
-        before = np.repeat(ends[slots] - (np.cumsum(sizes) - sizes), sizes)
+        starts = self.starts(slots)
+        sizes = self._bounds.values[slots + 1] - starts
+        before = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         return before + np.arange(len(before)), sizes
 
 
 def largest_of(values: NDArray[Number], ends: Sizes) -> NDArray[Number]:
     """The largest of each stretch of values, which end there, one after another; -inf of none."""
-    starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
+    return _largest(values, np.concatenate([np.zeros(1, dtype=np.int64), ends]))
+
+
+def _largest(values: NDArray[Number], bounds: Sizes) -> NDArray[Number]:
+    starts, ends = bounds[:-1], bounds[1:]
     some = starts < ends
     largest = np.full(len(ends), -np.inf, dtype=values.dtype)
     if some.any():

@@ -180,7 +180,9 @@ class Table:
 
         It is also told what was asked, for the doubt. Large scans share the processor's cores.
         """
-        asked = self.screen.asked(vectors)
+        return self._scan(self.screen.asked(vectors), count, work)
+
+    def _scan(self, asked: Asked, count: int, work: Callable[[int, Floats, Asked], T]) -> list[T]:
         scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
@@ -194,7 +196,7 @@ class Table:
 
         starts = range(0, count, BLOCK_ROWS)
         blocks = self._blocks[: len(starts)]
-        if len(blocks) == 1 or count * vectors.size < WORTH_SHARING:
+        if len(blocks) == 1 or count * asked.codes.size < WORTH_SHARING:
             return some(slice(None))
         size = -(-len(blocks) // (SHARES * _count_cores()))
         shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
@@ -202,13 +204,13 @@ class Table:
 
     def products(self, vectors: Floats, count: int) -> tuple[Floats, Asked]:
         """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
-        found = np.empty((len(vectors), count), dtype=np.float32)
+        asked, found = self.screen.asked(vectors), np.empty((len(vectors), count), dtype=np.float32)
 
         def keep(start: int, products: Floats, _: Asked) -> None:
             found[:, start : start + len(products)] = products.T
 
-        self.scan(vectors, count, keep)
-        return found, self.screen.asked(vectors)
+        self._scan(asked, count, keep)
+        return found, asked
 
 
 @functools.cache

@@ -73,7 +73,7 @@ class _Grouped:
 
     def bounds(self, one: Screened, slots: int) -> tuple[Doubles, Doubles]:
         """Between which the best score of each of the first so many slots is; -inf for one without rows."""
-        best = self.groups.best(one.products.astype(np.float64), slots)
+        best = self.groups.best(one.products, slots).astype(np.float64)
         doubt = one.doubt(self._errors.values[:slots], self._lengths.values[:slots])
         return best - doubt, best + doubt
 

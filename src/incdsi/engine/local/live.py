@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
@@ -122,7 +123,7 @@ class Live:
 
     def slots(self, rows: Rows) -> NDArray[np.intp]:
         """Where the present states of these documents are; -1 for one that is not there."""
-        return np.array([self._slots.get(row, -1) for row in rows.tolist()], dtype=np.intp)
+        return np.fromiter(map(self._slots.get, rows.tolist(), itertools.repeat(-1)), dtype=np.intp, count=len(rows))
 
     @property
     def rows(self) -> Rows:

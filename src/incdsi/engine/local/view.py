@@ -16,6 +16,7 @@ from incdsi.filters import Filter
 from incdsi.preserve import Nearest
 from incdsi.records import TextVectors
 from incdsi.rows.groups import Groups
+from incdsi.rows.local import Moment
 from incdsi.rows.preserve import Ceilings
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
 from incdsi.rows.texts import Measure
@@ -34,6 +35,8 @@ class LocalView:
         self._scored = False
         self._matching = matching
         self._passed: tuple[Filter, Rows] | None = None  # the last filter, and who passed it
+        nobody = np.empty(0, dtype=np.int64)
+        self._placed: tuple[Rows, Moment, Slots] = nobody, self._moment, nobody.astype(np.intp)  # who was asked last
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self._moment.alive))
@@ -110,6 +113,14 @@ class LocalView:
 
     def slots(self, rows: Rows) -> Slots:
         """Where these documents were then; UnknownDocument when one was not there."""
+        asked, moment, slots = self._placed
+        if asked is not rows or moment is not self._moment:  # each part of a score asks about the same ones
+            moment = self._moment
+            slots = self._looked_up(rows)
+            self._placed = rows, moment, slots
+        return slots
+
+    def _looked_up(self, rows: Rows) -> Slots:
         slots = self._live.slots(rows)
         there = (slots >= 0) & (slots < len(self.alive))
         there[there] = self.alive[slots[there]]
