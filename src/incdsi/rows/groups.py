@@ -37,14 +37,14 @@ class Groups:
 
     def starts(self, slots: Slots) -> Sizes:
         """Where the places of these slots begin."""
-        starts: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])[slots]
+        starts: Sizes = np.where(slots > 0, self._ends.values[slots - 1], 0)
         return starts
 
     def places(self, slots: Slots) -> tuple[Slots, Sizes]:
         """Where these slots have their places, slot by slot, and how many each has."""
-        ends: Sizes = np.concatenate([np.zeros(1, dtype=np.int64), self._ends.values])
-        sizes = ends[slots + 1] - ends[slots]
-        before = np.repeat(ends[slots] - (np.cumsum(sizes) - sizes), sizes)
+        starts = self.starts(slots)
+        sizes = self._ends.values[slots] - starts
+        before = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         return before + np.arange(len(before)), sizes
 
 

@@ -156,10 +156,13 @@ class Table:
         self.append(rows, Coded(*(arrays[part] for part in parts)) if fits else None)
 
     def approximate(self, indices: NDArray[np.intp]) -> Floats:
-        """The rows at these rising indices as the screen knows them, (m, h)."""
+        """The rows at these indices as the screen knows them, (m, h)."""
         return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
 
     def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
+        if np.any(indices[1:] < indices[:-1]):
+            order = np.argsort(indices)
+            return self._codes(indices[order])[np.argsort(order)]
         result = np.empty((len(indices), self.width), dtype=self.screen.dtype)
         for block, places, here in self._places(indices):
             result[here] = block.codes[places]
@@ -175,19 +178,31 @@ class Table:
             if start < stop:
                 yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)
 
-    def scan(self, vectors: Floats, count: int, work: Callable[[int, Floats, Asked], T]) -> list[T]:
-        """What `work` makes of each block's first index and screened products (r, b) of the first `count` rows.
+    def scan(
+        self,
+        vectors: Floats,
+        count: int,
+        work: Callable[[Any, Floats, Asked], T],
+        wanted: Callable[[slice], NDArray[np.bool_]] | None = None,
+    ) -> list[T]:
+        """What `work` makes of each block's screened products (r, b), of the first `count` rows.
 
-        It is also told what was asked, for the doubt. Large scans share the processor's cores.
+        It is told which rows they are of, a slice or indices, and what was asked, for the doubt. Where fewer than half
+        of a block's rows are `wanted`, the others are left out. Large scans share the processor's cores.
         """
         asked = self.screen.asked(vectors)
         scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
-            stop = min(start + BLOCK_ROWS, count)
-            products = self.screen.multiply(block.codes[: stop - start], asked)
-            products *= scales[start:stop, None]
-            return work(start, products, asked)
+            here: Any = slice(start, min(start + BLOCK_ROWS, count))
+            codes = block.codes[: here.stop - start]
+            if wanted is not None:
+                few = np.flatnonzero(wanted(here))
+                if 2 * len(few) < len(codes):
+                    here, codes = start + few, codes[few]
+            products = self.screen.multiply(codes, asked)
+            products *= scales[here, None]
+            return work(here, products, asked)
 
         def some(part: slice) -> list[T]:
             return list(map(one, starts[part], blocks[part]))
@@ -204,8 +219,8 @@ class Table:
         """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
         found = np.empty((len(vectors), count), dtype=np.float32)
 
-        def keep(start: int, products: Floats, _: Asked) -> None:
-            found[:, start : start + len(products)] = products.T
+        def keep(here: slice, products: Floats, _: Asked) -> None:
+            found[:, here] = products.T
 
         self.scan(vectors, count, keep)
         return found, self.screen.asked(vectors)
