@@ -206,7 +206,7 @@ class LocalRows:
             **{f"vectors{part}": array for part, array in self._vectors.saved(slots).items()},
             **{f"moments.{name}": array for name, array in self.moment.moments.to_arrays().items()},
             **preserve,
-            OWNERS: np.searchsorted(slots, preserve[OWNERS]),
+            OWNERS: np.searchsorted(slots, preserve[OWNERS]).astype(np.int32),
         }
 
     def fill_saved(self, arrays: Mapping[str, NDArray[Any]], *, preserve: bool) -> None:

@@ -13,7 +13,7 @@ from incdsi.rows.table import Growing, Table
 
 OWN = 0  # the pool's own table; others are 1, 2, ...
 NOBODY = -1  # in place of a number
-Indices = NDArray[np.intp]
+Indices = NDArray[np.integer[Any]]
 
 
 class Where(NamedTuple):
@@ -35,11 +35,11 @@ class Where(NamedTuple):
         """The same of some of these rows."""
         return Where(self.tables[here], self.indices[here])
 
-    def by_table(self) -> Iterator[tuple[int, Indices, Indices]]:
+    def by_table(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Each table with the places among these rows of those it holds, and their indices in it."""
         for table in np.unique(self.tables).tolist():
             here = np.flatnonzero(self.tables == table)
-            yield table, here, self.indices[here]
+            yield table, here, self.indices[here].astype(np.intp)
 
 
 class Pool:
@@ -47,8 +47,8 @@ class Pool:
 
     def __init__(self, own: Table, others: Sequence[Table]) -> None:
         self.tables = (own, *others)
-        self._tables, self._indices = Growing(np.int8), Growing(np.intp)
-        self._numbers = tuple(Growing(np.intp) for _ in self.tables)
+        self._tables, self._indices = Growing(np.int8), Growing(np.int32)
+        self._numbers = tuple(Growing(np.int32) for _ in self.tables)
 
     def __len__(self) -> int:
         return len(self._tables.values)
@@ -58,7 +58,7 @@ class Pool:
         """Where all rows lie, by number."""
         return Where(self._tables.values, self._indices.values)
 
-    def numbers(self, table: int) -> NDArray[np.intp]:
+    def numbers(self, table: int) -> NDArray[np.int32]:
         """The numbers of the first rows of a table, NOBODY for one that is not in here; none in here is beyond them."""
         return self._numbers[table].values
 
@@ -67,7 +67,7 @@ class Pool:
         first = len(self)
         for table, here, indices in where.by_table():
             numbers, beyond = self._numbers[table], int(indices.max()) + 1
-            numbers.append(np.full(max(beyond - len(numbers.values), 0), NOBODY, dtype=np.intp))
+            numbers.append(np.full(max(beyond - len(numbers.values), 0), NOBODY, dtype=np.int32))
             numbers.values[indices] = first + here
         self._tables.append(where.tables)
         self._indices.append(where.indices)
@@ -95,7 +95,7 @@ class Pool:
             found[here] = values[table][indices]
         return found
 
-    def _rows(self, numbers: Indices, get: Callable[[Table, Indices], Floats]) -> Floats:
+    def _rows(self, numbers: Indices, get: Callable[[Table, NDArray[np.intp]], Floats]) -> Floats:
         found = np.empty((len(numbers), self.tables[OWN].width), dtype=np.float32)
         for table, here, indices in self.where.of(numbers).by_table():
             found[here] = get(self.tables[table], indices)

@@ -58,7 +58,7 @@ class PreserveTable:
 
     def append_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Keep the rows that were `saved`, into an empty one; the tables beside are as they were saved with them."""
-        where = Where(np.array(arrays["preserve.tables"]), np.array(arrays["preserve.indices"], dtype=np.intp))
+        where = Where(np.array(arrays["preserve.tables"]), np.array(arrays["preserve.indices"]))
         self._own.append_saved("preserve.rows", arrays)
         counts = np.array([len(table) for table in self._pool.tables])
         if not (where.indices < counts[where.tables]).all():
@@ -73,7 +73,7 @@ class PreserveTable:
         alive = np.flatnonzero(self._owners.values >= 0)
         where = self._pool.where.of(alive)
         own = where.indices[where.tables == OWN]
-        indices = np.empty(len(alive), dtype=np.int64)
+        indices = np.empty(len(alive), dtype=np.int32)
         for table, here, then in where.by_table():
             indices[here] = np.searchsorted((own, *beside)[table], then)
         return {
@@ -97,7 +97,7 @@ class PreserveTable:
     def arrays(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64]]:
         """Owners (m,), rows (m, h) and own scores (m,) of all rows that were not removed."""
         alive = np.flatnonzero(self._owners.values >= 0)
-        return self._owners.values[alive], self._pool.gather(alive), self._own_scores_of(alive)
+        return self._owners.values[alive].astype(np.intp), self._pool.gather(alive), self._own_scores_of(alive)
 
     def under(self, margin: float, without: int | None = None) -> Ceilings:
         """The rows with ceilings at their own scores less the margin; `without` leaves a slot's own out."""
@@ -110,7 +110,7 @@ class PreserveTable:
             alive = alive[owners[alive] != without]
         return Ceilings(pool, ceilings, owners, alive)
 
-    def _keep(self, owners: NDArray[np.intp], own_scores: NDArray[np.float64], where: Where) -> None:
+    def _keep(self, owners: NDArray[np.integer[Any]], own_scores: NDArray[np.float64], where: Where) -> None:
         self._pool.append(where)
         self._owners.append(owners)
         for table, here, indices in where.by_table():
@@ -125,7 +125,7 @@ class PreserveTable:
         self._own = Table(self._dimension, self._screen)
         self._pool = Pool(self._own, self._beside)
         self._own_scores = tuple(Growing(np.float64) for _ in self._pool.tables)
-        self._owners = Growing(np.intp)
+        self._owners = Growing(np.int32)
         self._dead = 0
 
     def _take_memory_back(self) -> None:
@@ -138,7 +138,7 @@ class _Part(NamedTuple):
     """What lies in one table: its rows' numbers and ceilings, infinite where a row is not preserved."""
 
     table: Table
-    numbers: NDArray[np.intp]
+    numbers: NDArray[np.int32]
     ceilings: Doubles
 
     def preserved(self, here: slice) -> NDArray[np.bool_]:
@@ -157,7 +157,7 @@ class Ceilings:
     """
 
     def __init__(
-        self, pool: Pool, ceilings: Sequence[Doubles], owners: NDArray[np.intp], alive: NDArray[np.intp]
+        self, pool: Pool, ceilings: Sequence[Doubles], owners: NDArray[np.int32], alive: NDArray[np.intp]
     ) -> None:
         self._pool = pool
         self._parts = [
@@ -224,7 +224,7 @@ class Ceilings:
         row, column = np.divmod(np.flatnonzero(slack <= most), slack.shape[1])  # much faster than nonzero
         least = slack[row, column] - asked.doubt(unsure[row], 1.0, column)
         near = np.flatnonzero(least <= thresholds[column])
-        return part.numbers[here][row[near]], column[near], least[near]
+        return part.numbers[here][row[near]].astype(np.intp), column[near], least[near]
 
     def _ceilings(self, numbers: NDArray[np.intp]) -> Doubles:
         return self._pool.gathered(numbers, [part.ceilings for part in self._parts])
@@ -232,7 +232,7 @@ class Ceilings:
     def _listed(self, numbers: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(
             indices=numbers,
-            owners=self._owners[numbers],
+            owners=self._owners[numbers].astype(np.intp),
             rows=self._pool.gather(numbers),
             ceilings=self._ceilings(numbers),
             radius=radius,

@@ -25,6 +25,7 @@ SHARES = 4  # of each core in one scan: handing out a block at a time costs as m
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
 SPARED = 256 << 20  # bytes that they may take
+LARGE = 1 << 20  # entries of an array whose empty half would be missed
 
 
 class Table:
@@ -293,7 +294,7 @@ class Selection:
 
 
 class Growing:
-    """A one-dimensional array that grows by half when it is full."""
+    """A one-dimensional array that grows when it is full: a small one by half, a large one by an eighth."""
 
     def __init__(self, dtype: Any) -> None:
         self._values: NDArray[Any] = np.empty(1024, dtype=dtype)
@@ -302,7 +303,8 @@ class Growing:
     def append(self, values: NDArray[Any]) -> None:
         stop = self._count + len(values)
         if stop > len(self._values):
-            grown = np.empty(max(stop, len(self._values) * 3 // 2), dtype=self._values.dtype)
+            more = len(self._values) // (2 if len(self._values) < LARGE else 8)
+            grown = np.empty(max(stop, len(self._values) + more), dtype=self._values.dtype)
             grown[: self._count] = self.values
             self._values = grown  # a reader's slice of the old one stays as it was
         self._values[self._count : stop] = values
