@@ -66,6 +66,29 @@ def test_info_and_tuning_hold_a_few_records_at_a_time(index: Index, monkeypatch:
     assert most < 80
 
 
+def test_info_reads_an_index_once_where_nothing_is_held_out(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.add_many(docs(5))
+    reads, records = list[str](), index.engine.records
+    monkeypatch.setattr(index.engine, "records", lambda: (reads.append("all"), records())[1])
+    assert index.info().held_out_queries == 0
+    assert reads == ["all"]
+
+
+def test_compacting_leaves_rows_in_the_base_and_copies_none(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incdsi.rows.table.BLOCK_ROWS", 8)
+    batch = docs(50)
+    index.add_many(batch, asked_for(batch, 2))
+    index.delete(["d3", "d40"])
+    found, full = answers(index), 0
+    index.compact()
+    for table in (index.engine.live.vectors.table, *index.engine.live.texts.tables):
+        blocks = table._blocks[: len(table) // 8]
+        assert not any(block.rows.flags.writeable or block.codes.flags.writeable for block in blocks)
+        full += len(blocks)
+    assert full > 20
+    assert answers(index) == found
+
+
 def resident() -> int:
     """Bytes of memory that this process holds."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -150,7 +150,8 @@ def test_an_index_with_strange_rows_still_proves_who_is_near() -> None:
     rows = LocalRows(8, Int8())
     rows.append_many(list(strange("plain", rng, len(queries), 8)), [query[None] for query in queries])
     ceilings = rows.under(0.5)
-    flat, own = rows.preserve_arrays()[1].astype(np.float64), ceilings._ceilings
+    _, flat, own = rows.preserve_arrays()
+    flat, own = flat.astype(np.float64), own - 0.5
     for vectors in (rng.standard_normal((1, 8)), rng.standard_normal((FEW + 2, 8))):
         for vector, near in zip(vectors, ceilings.nearest(vectors, 16), strict=True):
             others = np.setdiff1d(np.arange(len(flat)), near.indices)

@@ -28,7 +28,7 @@ def mapped(folder: Path, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def products(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    parts = table.scan(vectors, len(table), lambda _, products, asked: products)
+    parts = table.scan(table.screen.asked(vectors), len(table), lambda _, products, asked: products)
     return np.concatenate(parts) if parts else np.empty((0, len(vectors)), dtype=np.float32)
 
 

@@ -20,7 +20,7 @@ def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
             counts.update(name for name in ("generated", "held_out", "preserved") if getattr(query, name))
         counts["queries"] += len(record.queries)
     # The paper's form holds nothing out: what older versions marked so in its indexes was given up.
-    asked = list(probes(engine.records(), counts["held_out"])) if general else []
+    asked = list(probes(engine.records(), counts["held_out"])) if general and counts["held_out"] else []
     return Info(
         documents=counts["documents"],
         queries=counts["queries"],
@@ -39,5 +39,5 @@ def info_of(engine: Engine, last_tuning: Tuning | None) -> Info:
         last_tuning=last_tuning,
         version=version,
         vector_search=engine.vector_search,
-        quality=quality(view, engine.records(), asked),
+        quality=quality(view, engine.records(), asked) if asked else {},
     )

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows.int8 import Int8
 from incdsi.rows.moments import Moments
-from incdsi.rows.preserve import COLUMNS, Ceilings, PreserveTable
+from incdsi.rows.pool import Where
+from incdsi.rows.preserve import COLUMNS, OWNERS, Ceilings, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import BLOCK_ROWS, Table
@@ -70,16 +71,17 @@ class LocalRows:
     """V, Z and own scores of one index: exact top-k, violators, append, replace, remove.
 
     A document has a slot for its vector and any number of preserve rows. One thread writes; any number
-    read at the same time, each a state that was current when its call began. Slots are never reused.
+    read at the same time, each a state that was current when its call began. Slots are never reused. Preserve rows
+    that lie in one of the tables `beside` are not kept twice.
     """
 
-    def __init__(self, dimension: int, screen: Screen | None = None) -> None:
+    def __init__(self, dimension: int, screen: Screen | None = None, beside: Sequence[Table] = ()) -> None:
         if dimension < 1:
             raise InvalidInput(f"dimension must be at least 1, not {dimension}")
         self.dimension = dimension
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
-        self._preserve = PreserveTable(dimension, chosen)
+        self._preserve = PreserveTable(dimension, chosen, beside)
         self.moment = Moment(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:
@@ -105,6 +107,11 @@ class LocalRows:
     def lengths(self) -> Doubles:
         """The length of each slot's vector."""
         return self._vectors.lengths
+
+    @property
+    def table(self) -> Table:
+        """The vectors by slot."""
+        return self._vectors
 
     def scores(self, query: ArrayLike) -> Scores:
         """The query's score with every slot."""
@@ -170,15 +177,16 @@ class LocalRows:
         vectors: Sequence[ArrayLike],
         queries: Sequence[ArrayLike],
         instead_of: Sequence[int | None] = (),
+        where: Sequence[Where] | None = None,
     ) -> range:
         """Add documents, each with its vector (h,) and preserve rows (m, h); their slots in order.
 
         Those `instead_of` a slot take its place: readers see the old one or the new one, never both and
-        never neither.
+        never neither. `where` says which preserve rows of each lie in tables beside.
         """
         gone = [slot for slot in instead_of if slot is not None]
         self._require(gone)
-        slots = self._write(vectors, queries)
+        slots = self._write(vectors, queries, where)
         written = self._vectors.gather(np.arange(slots.start, slots.stop))
         self._publish(len(slots), gone, self.moment.moments.added(written))
         return slots
@@ -188,17 +196,17 @@ class LocalRows:
         self._vectors.append(vectors)
         self._publish(len(vectors), (), Moments.none(self.dimension).added(vectors))
 
-    def saved(self, slots: Slots) -> dict[str, Any]:
+    def saved(self, slots: Slots, beside: Sequence[Slots] = ()) -> dict[str, Any]:
         """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i.
 
-        The large ones give their slices alone.
+        The large ones give their slices alone. Of the tables beside, rows at these rising indices are saved elsewhere.
         """
-        preserve = self._preserve.saved()
+        preserve = self._preserve.saved(beside)
         return {
             **{f"vectors{part}": array for part, array in self._vectors.saved(slots).items()},
             **{f"moments.{name}": array for name, array in self.moment.moments.to_arrays().items()},
             **preserve,
-            "owners": np.searchsorted(slots, preserve["owners"]),
+            OWNERS: np.searchsorted(slots, preserve[OWNERS]).astype(np.int32),
         }
 
     def fill_saved(self, arrays: Mapping[str, NDArray[Any]], *, preserve: bool) -> None:
@@ -222,37 +230,46 @@ class LocalRows:
         """Take documents out that are to be `put_back` into their slots."""
         self.remove_many(slots)
 
-    def put_back(self, slots: Sequence[int], vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> None:
+    def put_back(
+        self,
+        slots: Sequence[int],
+        vectors: Sequence[ArrayLike],
+        queries: Sequence[ArrayLike],
+        where: Sequence[Where] | None = None,
+    ) -> None:
         """Documents that were lifted, with other vectors (h,) and preserve rows (m, h); nobody else may be reading."""
         stored, rows = self._stacked(vectors, queries)
         order = np.argsort(slots)
         places = np.array(slots, dtype=np.intp)
         self._vectors.overwrite(places[order], stored[order])
-        self._keep(places, stored, rows)
+        self._keep(places, stored, rows, where)
         alive = self.moment.alive.copy()
         alive[places] = True
         self.moment = Moment(alive, self.moment.moments.added(stored))
 
     # Inside
 
-    def _write(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> range:
+    def _write(
+        self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike], where: Sequence[Where] | None
+    ) -> range:
         if len(vectors) == 0:
             return range(len(self._vectors), len(self._vectors))
         stored, rows = self._stacked(vectors, queries)
         first = self._vectors.append(stored)
         slots = np.arange(first, first + len(stored))
-        self._keep(slots, stored, rows)
+        self._keep(slots, stored, rows, where)
         return range(first, first + len(stored))
 
     def _stacked(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> tuple[Floats, list[Floats]]:
         stored = [self._checked("vector", vector, 1) for vector in vectors]
         return np.stack(stored), [self._checked("queries", some, 2) for some in queries]
 
-    def _keep(self, slots: Slots, vectors: Floats, queries: Sequence[Floats]) -> None:
+    def _keep(self, slots: Slots, vectors: Floats, queries: Sequence[Floats], where: Sequence[Where] | None) -> None:
         """The preserve rows (m, h) of each of these slots, with what its vector scores."""
         owners = np.repeat(np.arange(len(slots)), [len(some) for some in queries])
         asked = np.concatenate(queries)
-        self._preserve.append(slots[owners], asked, exact(asked, vectors[owners]))
+        together = None if where is None else Where.joined(where)
+        self._preserve.append(slots[owners], asked, exact(asked, vectors[owners]), together)
 
     def _publish(self, more: int, gone: Sequence[int], moments: Moments) -> None:
         """Show `more` slots at the end, and no longer those that are gone; `moments` still count the latter."""
@@ -275,8 +292,8 @@ class LocalRows:
         """Fill in the best score and slot of each query, looking exactly at those the screen leaves in doubt."""
         errors, lengths = self._vectors.errors, self._vectors.lengths
 
-        def likely(start: int, screened: Floats, asked: Asked) -> _Likely:
-            here = slice(start, start + len(screened))
+        def likely(here: slice, screened: Floats, asked: Asked) -> _Likely:
+            start = here.start
             screened[dead[here]] = -np.inf
             asking = np.flatnonzero((askers >= start) & (askers < start + len(screened)))
             screened[askers[asking] - start, asking] = -np.inf
@@ -290,7 +307,7 @@ class LocalRows:
             own_doubt = asked.doubt(errors[here][row], lengths[here][row], column)
             return _Likely(row + start, column, screened[row, column] + own_doubt, at_least)
 
-        found = self._vectors.scan(queries, len(dead), likely)
+        found = self._vectors.scan(self._vectors.screen.asked(queries), len(dead), likely)
         if not found:
             return
         at_least = np.max([block.at_least for block in found], axis=0)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
+from incdsi.rows.pool import OWN, Pool, Where
 from incdsi.rows.products import Asked, Doubles, Floats, Screen
-from incdsi.rows.table import BLOCK_ROWS, Growing, Table
+from incdsi.rows.table import Growing, Table
 
+OWNERS = "preserve.owners"  # the name of a saved array
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
 SHORTEST = 1e-19  # a row that is not longer is none
@@ -20,46 +22,74 @@ ROUNDING = 2.0**-20  # of a vector's length and of a slack: more than float32 lo
 
 
 class PreserveTable:
-    """All preserve rows (n, h) with their own scores and the slots that own them; for the writer alone."""
+    """All preserve rows (n, h) with their own scores and the slots that own them; for the writer alone.
 
-    def __init__(self, dimension: int, screen: Screen) -> None:
+    Rows that one of the tables `beside` holds are looked at there. A row has a number, the next one when it is kept;
+    own scores lie as the rows do, infinite where a row is not preserved.
+    """
+
+    def __init__(self, dimension: int, screen: Screen, beside: Sequence[Table] = ()) -> None:
         self._dimension = dimension
         self._screen = screen
+        self._beside = beside
         self._empty()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._pool)
 
-    def append(self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64]) -> None:
-        """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out."""
-        for start in range(0, len(rows), BLOCK_ROWS):
-            here = slice(start, start + BLOCK_ROWS)
-            some, coded = rows[here], self._screen.coded(rows[here])
-            kept = coded.lengths > SHORTEST
-            self._rows.append(*((some, coded) if kept.all() else (some[kept], coded.of(kept))))
-            self._own_scores.append(own_scores[here][kept])
-            self._owners.append(owners[here][kept])
+    def append(
+        self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64], where: Where | None = None
+    ) -> None:
+        """Keep rows (m, h) for their owners; a row of length zero constrains nothing and is left out.
+
+        `where` says which of them lie in another table, bit for bit, and at an index that no other row has.
+        """
+        where = where or Where.nowhere(len(rows))
+        new = np.flatnonzero(where.tables == OWN)
+        coded = self._screen.coded(rows[new])
+        long = np.flatnonzero(coded.lengths > SHORTEST)
+        where.indices[new[long]] = self._own.append(rows[new[long]], coded.of(long)) + np.arange(len(long))
+        kept = np.ones(len(rows), dtype=bool)
+        kept[new] = coded.lengths > SHORTEST
+        for table, here, indices in where.by_table():
+            if table != OWN:
+                kept[here] = self._pool.tables[table].lengths[indices] > SHORTEST
+        self._keep(owners[kept], own_scores[kept], where.of(kept))
 
     def append_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the rows that were `saved`."""
-        self._rows.append_saved("preserve_rows", arrays)
-        self._own_scores.append(arrays["own_scores"])
-        self._owners.append(arrays["owners"])
+        """Keep the rows that were `saved`, into an empty one; the tables beside are as they were saved with them."""
+        where = Where(np.array(arrays["preserve.tables"]), np.array(arrays["preserve.indices"]))
+        self._own.append_saved("preserve.rows", arrays)
+        counts = np.array([len(table) for table in self._pool.tables])
+        if not (where.indices < counts[where.tables]).all():
+            raise ValueError("the base has preserve rows beyond its texts; it is read anew from the store")
+        self._keep(np.array(arrays[OWNERS]), np.array(arrays["preserve.own_scores"]), where)
 
-    def saved(self) -> dict[str, Any]:
-        """All rows that were not removed, with their own scores and owners, as arrays by name."""
+    def saved(self, beside: Sequence[NDArray[np.intp]] = ()) -> dict[str, Any]:
+        """All rows that were not removed, with their own scores and owners, as arrays by name.
+
+        Of the tables beside, the rows at these rising indices are saved by others.
+        """
         alive = np.flatnonzero(self._owners.values >= 0)
+        where = self._pool.where.of(alive)
+        own = where.indices[where.tables == OWN]
+        indices = np.empty(len(alive), dtype=np.int32)
+        for table, here, then in where.by_table():
+            indices[here] = np.searchsorted((own, *beside)[table], then)
         return {
-            "owners": self._owners.values[alive],
-            "own_scores": self._own_scores.values[alive],
-            **{f"preserve_rows{part}": array for part, array in self._rows.saved(alive).items()},
+            OWNERS: self._owners.values[alive],
+            "preserve.own_scores": self._own_scores_of(alive),
+            "preserve.tables": where.tables,
+            "preserve.indices": indices,
+            **{f"preserve.rows{part}": array for part, array in self._own.saved(own).items()},
         }
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Drop the rows of these slots in one pass; memory is taken back when half of all rows are gone."""
         theirs = np.flatnonzero(np.isin(self._owners.values, slots))
         self._owners.values[theirs] = -1
-        self._own_scores.values[theirs] = np.inf
+        for table, _, indices in self._pool.where.of(theirs).by_table():
+            self._own_scores[table].values[indices] = np.inf
         self._dead += len(theirs)
         if self._dead > len(self) // 2:
             self._take_memory_back()
@@ -67,29 +97,56 @@ class PreserveTable:
     def arrays(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64]]:
         """Owners (m,), rows (m, h) and own scores (m,) of all rows that were not removed."""
         alive = np.flatnonzero(self._owners.values >= 0)
-        return self._owners.values[alive], self._rows.gather(alive), self._own_scores.values[alive]
+        return self._owners.values[alive].astype(np.intp), self._pool.gather(alive), self._own_scores_of(alive)
 
     def under(self, margin: float, without: int | None = None) -> Ceilings:
         """The rows with ceilings at their own scores less the margin; `without` leaves a slot's own out."""
-        own = self._own_scores.values
+        owners, pool = self._owners.values, self._pool
+        ceilings = [own.values - margin for own in self._own_scores]
+        alive = np.flatnonzero(owners >= 0)
         if without is not None:
-            own = np.where(self._owners.values == without, np.inf, own)
-        return Ceilings(self._rows, own - margin, self._owners.values)
+            for table, _, indices in pool.where.of(np.flatnonzero(owners == without)).by_table():
+                ceilings[table][indices] = np.inf
+            alive = alive[owners[alive] != without]
+        return Ceilings(pool, ceilings, owners, alive)
+
+    def _keep(self, owners: NDArray[np.integer[Any]], own_scores: NDArray[np.float64], where: Where) -> None:
+        self._pool.append(where)
+        self._owners.append(owners)
+        for table, here, indices in where.by_table():
+            own = self._own_scores[table]
+            own.append(np.full(len(self._pool.numbers(table)) - len(own.values), np.inf))
+            own.values[indices] = own_scores[here]
+
+    def _own_scores_of(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        return self._pool.gathered(numbers, [own.values for own in self._own_scores])
 
     def _empty(self) -> None:
-        self._rows = Table(self._dimension, self._screen)
-        self._own_scores = Growing(np.float64)
-        self._owners = Growing(np.intp)
+        self._own = Table(self._dimension, self._screen)
+        self._pool = Pool(self._own, self._beside)
+        self._own_scores = tuple(Growing(np.float64) for _ in self._pool.tables)
+        self._owners = Growing(np.int32)
         self._dead = 0
 
     def _take_memory_back(self) -> None:
-        rows, own, owners = self._rows, self._own_scores.values, self._owners.values
-        alive = np.flatnonzero(owners >= 0)
+        old = self.saved([np.arange(len(table)) for table in self._beside])
         self._empty()
-        for part in np.array_split(alive, len(alive) // 4096 + 1):
-            self._rows.append(rows.gather(part))
-        self._own_scores.append(own[alive])
-        self._owners.append(owners[alive])
+        self.append_saved(old)
+
+
+class _Part(NamedTuple):
+    """What lies in one table: its rows' numbers and ceilings, infinite where a row is not preserved."""
+
+    table: Table
+    numbers: NDArray[np.int32]
+    ceilings: Doubles
+
+    def preserved(self, here: slice) -> NDArray[np.bool_]:
+        return np.isfinite(self.ceilings[here])
+
+    def lengths(self, here: Any) -> Doubles:
+        """Those of preserved rows; others may have none."""
+        return np.asarray(np.maximum(self.table.lengths[here], SHORTEST))
 
 
 class Ceilings:
@@ -99,15 +156,19 @@ class Ceilings:
     some doubt about it: rows are chosen by what it is at least.
     """
 
-    def __init__(self, rows: Table, ceilings: NDArray[np.float64], owners: NDArray[np.intp]) -> None:
-        self._rows = rows
-        self._ceilings = ceilings
+    def __init__(
+        self, pool: Pool, ceilings: Sequence[Doubles], owners: NDArray[np.int32], alive: NDArray[np.intp]
+    ) -> None:
+        self._pool = pool
+        self._parts = [
+            _Part(table, pool.numbers(number), some)
+            for number, (table, some) in enumerate(zip(pool.tables, ceilings, strict=True))
+        ]
         self._owners = owners
-        self._lengths, self._errors = rows.lengths, rows.errors
-        self._alive = np.flatnonzero(np.isfinite(ceilings))  # others have no ceiling: nobody can violate them
+        self._alive = alive  # others have no ceiling: nobody can violate them
 
     def __len__(self) -> int:
-        return len(self._ceilings)
+        return len(self._owners)
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         """For each vector (b, h) at most `limit` rows, those nearest to violation."""
@@ -120,8 +181,15 @@ class Ceilings:
 
     def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         narrow = vectors.astype(np.float32)
-        thresholds = self._thresholds(narrow, limit / len(self._alive))
-        near = self._rows.scan(narrow, len(self), partial(self._near, thresholds))
+        asked = self._pool.tables[OWN].screen.asked(narrow)
+        thresholds = self._thresholds(narrow, asked, limit / len(self._alive))
+        near = [
+            some
+            for part in self._parts
+            for some in part.table.scan(
+                asked, len(part.ceilings), partial(self._near, thresholds, part), part.preserved
+            )
+        ]
         found = _Found(*(np.concatenate(some) for some in zip(*near, strict=True)))
         lengths = np.linalg.norm(vectors, axis=1)
         return [
@@ -129,11 +197,12 @@ class Ceilings:
             for column in range(len(vectors))
         ]
 
-    def _thresholds(self, vectors: Floats, fraction: float) -> Doubles:
+    def _thresholds(self, vectors: Floats, asked: Asked, fraction: float) -> Doubles:
         """By vector, what the slack of about this fraction of the rows may be below, judged by a sample of them."""
-        sample, asked = self._sample, self._rows.screen.asked(vectors)
-        slack = self._slack(sample, self._sampled @ vectors.T)
-        slack -= asked.doubt(self._unsure(sample)[:, None], 1.0)
+        sample = self._sample
+        lengths = self._pool.lengths(sample)
+        slack = _slack(self._ceilings(sample), lengths, self._sampled @ vectors.T)
+        slack -= asked.doubt((self._pool.errors(sample) / lengths)[:, None], 1.0)
         place = min(int(fraction * len(sample)) + 1, len(sample) - 1)
         return np.asarray(np.partition(slack, place, axis=0)[place], dtype=np.float64)
 
@@ -143,49 +212,48 @@ class Ceilings:
 
     @cached_property
     def _sampled(self) -> Floats:
-        return self._rows.approximate(self._sample)
+        return self._pool.approximate(self._sample)
 
     def _near(
-        self, thresholds: Doubles, start: int, products: Floats, asked: Asked
+        self, thresholds: Doubles, part: _Part, here: Any, products: Floats, asked: Asked
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], Doubles]:
         """Rows, vectors and least slacks, where the vector may violate the row within its threshold."""
-        here = slice(start, start + len(products))
-        slack, unsure = self._slack(here, products), self._unsure(here)
+        lengths = part.lengths(here)
+        slack, unsure = _slack(part.ceilings[here], lengths, products), part.table.errors[here] / lengths
         with np.errstate(over="ignore"):
-            most = (thresholds + asked.doubt(unsure.max(), 1.0)).astype(np.float32)
+            most = (thresholds + asked.doubt(unsure.max(initial=0.0), 1.0)).astype(np.float32)
         row, column = np.divmod(np.flatnonzero(slack <= most), slack.shape[1])  # much faster than nonzero
         least = slack[row, column] - asked.doubt(unsure[row], 1.0, column)
         near = np.flatnonzero(least <= thresholds[column])
-        return row[near] + start, column[near], least[near]
+        return part.numbers[here][row[near]].astype(np.intp), column[near], least[near]
 
-    def _slack(self, which: Any, products: Floats) -> Floats:
-        """How far each vector must move to violate these rows, from their products (r, b), which it overwrites."""
-        per_length = 1.0 / self._lengths[which]
-        products *= -per_length[:, None].astype(np.float32)
-        with np.errstate(over="ignore"):
-            products += (self._ceilings[which] * per_length)[:, None].astype(np.float32)
-        return products
+    def _ceilings(self, numbers: NDArray[np.intp]) -> Doubles:
+        return self._pool.gathered(numbers, [part.ceilings for part in self._parts])
 
-    def _unsure(self, which: Any) -> Doubles:
-        """The screen's errors of these rows as a part of their lengths."""
-        result: Doubles = self._errors[which] / self._lengths[which]
-        return result
-
-    def _listed(self, indices: NDArray[np.intp], radius: float) -> Nearest:
+    def _listed(self, numbers: NDArray[np.intp], radius: float) -> Nearest:
         return Nearest(
-            indices=indices,
-            owners=self._owners[indices],
-            rows=self._rows.gather(indices),
-            ceilings=self._ceilings[indices],
+            indices=numbers,
+            owners=self._owners[numbers].astype(np.intp),
+            rows=self._pool.gather(numbers),
+            ceilings=self._ceilings(numbers),
             radius=radius,
         )
 
 
+def _slack(ceilings: Doubles, lengths: Doubles, products: Floats) -> Floats:
+    """How far each vector must move to violate rows of such lengths, from their products (r, b), overwriting these."""
+    per_length = 1.0 / lengths
+    products *= -per_length[:, None].astype(np.float32)
+    with np.errstate(over="ignore"):
+        products += (ceilings * per_length)[:, None].astype(np.float32)
+    return products
+
+
 class _Found:
-    """What a pass found for all its vectors, sorted by vector."""
+    """What a pass found for all its vectors, sorted by vector and number."""
 
     def __init__(self, rows: NDArray[np.intp], columns: NDArray[np.intp], slacks: Doubles) -> None:
-        order = np.argsort(columns, kind="stable")
+        order = np.lexsort((rows, columns))
         self._rows, self._columns, self._slacks = rows[order], columns[order], slacks[order]
 
     def of(self, column: int, limit: int, threshold: float, length: float) -> tuple[NDArray[np.intp], float]:

@@ -25,6 +25,7 @@ SHARES = 4  # of each core in one scan: handing out a block at a time costs as m
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
 SPARED = 256 << 20  # bytes that they may take
+LARGE = 1 << 20  # entries of an array whose empty half would be missed
 
 
 class Table:
@@ -156,10 +157,13 @@ class Table:
         self.append(rows, Coded(*(arrays[part] for part in parts)) if fits else None)
 
     def approximate(self, indices: NDArray[np.intp]) -> Floats:
-        """The rows at these rising indices as the screen knows them, (m, h)."""
+        """The rows at these indices as the screen knows them, (m, h)."""
         return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
 
     def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
+        if np.any(indices[1:] < indices[:-1]):
+            order = np.argsort(indices)
+            return self._codes(indices[order])[np.argsort(order)]
         result = np.empty((len(indices), self.width), dtype=self.screen.dtype)
         for block, places, here in self._places(indices):
             result[here] = block.codes[places]
@@ -175,21 +179,30 @@ class Table:
             if start < stop:
                 yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)
 
-    def scan(self, vectors: Floats, count: int, work: Callable[[int, Floats, Asked], T]) -> list[T]:
-        """What `work` makes of each block's first index and screened products (r, b) of the first `count` rows.
+    def scan(
+        self,
+        asked: Asked,
+        count: int,
+        work: Callable[[Any, Floats, Asked], T],
+        wanted: Callable[[slice], NDArray[np.bool_]] | None = None,
+    ) -> list[T]:
+        """What `work` makes of each block's screened products (r, b), of the first `count` rows.
 
-        It is also told what was asked, for the doubt. Large scans share the processor's cores.
+        It is told which rows they are of, a slice or indices, and what was asked, for the doubt. Where fewer than half
+        of a block's rows are `wanted`, the others are left out. Large scans share the processor's cores.
         """
-        return self._scan(self.screen.asked(vectors), count, work)
-
-    def _scan(self, asked: Asked, count: int, work: Callable[[int, Floats, Asked], T]) -> list[T]:
         scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
-            stop = min(start + BLOCK_ROWS, count)
-            products = self.screen.multiply(block.codes[: stop - start], asked)
-            products *= scales[start:stop, None]
-            return work(start, products, asked)
+            here: Any = slice(start, min(start + BLOCK_ROWS, count))
+            codes = block.codes[: here.stop - start]
+            if wanted is not None:
+                few = np.flatnonzero(wanted(here))
+                if 2 * len(few) < len(codes):
+                    here, codes = start + few, codes[few]
+            products = self.screen.multiply(codes, asked)
+            products *= scales[here, None]
+            return work(here, products, asked)
 
         def some(part: slice) -> list[T]:
             return list(map(one, starts[part], blocks[part]))
@@ -206,10 +219,10 @@ class Table:
         """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
         asked, found = self.screen.asked(vectors), np.empty((len(vectors), count), dtype=np.float32)
 
-        def keep(start: int, products: Floats, _: Asked) -> None:
-            found[:, start : start + len(products)] = products.T
+        def keep(here: slice, products: Floats, _: Asked) -> None:
+            found[:, here] = products.T
 
-        self._scan(asked, count, keep)
+        self.scan(asked, count, keep)
         return found, asked
 
 
@@ -280,7 +293,7 @@ class Selection:
 
 
 class Growing:
-    """A one-dimensional array that grows by half when it is full."""
+    """A one-dimensional array that grows when it is full: a small one by half, a large one by an eighth."""
 
     def __init__(self, dtype: Any) -> None:
         self._values: NDArray[Any] = np.empty(1024, dtype=dtype)
@@ -289,7 +302,8 @@ class Growing:
     def append(self, values: NDArray[Any]) -> None:
         stop = self._count + len(values)
         if stop > len(self._values):
-            grown = np.empty(max(stop, len(self._values) * 3 // 2), dtype=self._values.dtype)
+            more = len(self._values) // (2 if len(self._values) < LARGE else 8)
+            grown = np.empty(max(stop, len(self._values) + more), dtype=self._values.dtype)
             grown[: self._count] = self.values
             self._values = grown  # a reader's slice of the old one stays as it was
         self._values[self._count : stop] = values

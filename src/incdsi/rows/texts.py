@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from incdsi.rows.groups import Groups, Sizes, largest_of
 from incdsi.rows.local import Exact, LocalRows, Moment, Screened
 from incdsi.rows.moments import Moments
+from incdsi.rows.pool import OWN, Where
 from incdsi.rows.products import Doubles, Floats, exact
 from incdsi.rows.scores import Mask, Scores, Slots, Spread
-from incdsi.rows.table import Growing
+from incdsi.rows.table import Growing, Table
 
 ROUNDING = 1e-12  # of a score: what halving the room between two bounds may lose, many times over
+Bits = dict[bytes, list[int]]
 ASKED = "asked."  # begins the names of saved arrays of what was asked
 
 
@@ -86,6 +88,18 @@ class _Grouped:
         """The rows of a slot, (m, h)."""
         return self.rows.vectors(self.groups.places(np.array([slot]))[0])
 
+    def by_bits(self, slots: Slots) -> list[Bits]:
+        """Of each of these slots, at which indices of the table its rows lie, the last one first, by their bits."""
+        places, sizes = self.groups.places(slots)
+        rows, found, first = self.rows.vectors(places), [], 0
+        for size in sizes.tolist():
+            bits: Bits = {}
+            for number in reversed(range(first, first + size)):
+                bits.setdefault(rows[number].tobytes(), []).append(int(places[number]))
+            found.append(bits)
+            first += size
+        return found
+
     def saved(self, slots: Slots) -> dict[str, Any]:
         places, sizes = self.groups.places(slots)
         rows = self.rows.saved(places).items()
@@ -101,6 +115,18 @@ class _Grouped:
         for worst, of_rows in ((self._errors, self.rows.errors), (self._lengths, self.rows.lengths)):
             worst.append(np.maximum(largest_of(of_rows[first:], ends), 0.0))
         self.groups.append(sizes)
+
+
+def _found(rows: Floats, by_bits: Sequence[Bits]) -> Where:
+    """Where these rows lie in tables of which each one's rows are known by their bits, and not found again."""
+    where = Where.nowhere(len(rows))
+    for number, row in enumerate(rows):
+        bits = row.tobytes()
+        for table, there in enumerate(by_bits, start=OWN + 1):
+            if there.get(bits):
+                where.tables[number], where.indices[number] = table, there[bits].pop()
+                break
+    return where
 
 
 class OwnTexts:
@@ -123,6 +149,20 @@ class OwnTexts:
         """The rows (m, h) of the next slots; those of the slots that they are `instead_of` are gone."""
         self._texts.append_many(texts, instead_of)
         self._asked.append_many(asked, instead_of)
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Where all rows lie."""
+        return self._texts.rows.table, self._asked.rows.table
+
+    def indices(self, slots: Slots) -> tuple[Slots, Slots]:
+        """Where in these tables the rows of those slots lie, slot by slot."""
+        return self._texts.groups.places(slots)[0], self._asked.groups.places(slots)[0]
+
+    def find(self, slots: Sequence[int], rows: Sequence[Floats]) -> list[Where]:
+        """Where rows (m, h) for each of these slots lie among its own, bit for bit; none of its own is found twice."""
+        own = [grouped.by_bits(np.array(slots, dtype=np.intp)) for grouped in (self._texts, self._asked)]
+        return [_found(some, by_bits) for some, *by_bits in zip(rows, *own, strict=True)]
 
     def remove_many(self, slots: Sequence[int]) -> None:
         """Take the rows of these slots out."""

@@ -258,8 +258,8 @@ class LocalEngine:
 
     def compact(self) -> None:
         """Leave no byte of what was deleted in any file, and a fresh base."""
-        self.live = self.live.bench()
         self._write_base()
+        self.live = Live.load(self.store, writer=True)  # by the new base: nothing is copied, and the old one goes
         self.store.compact()
         self.drop_old_encoders()
 

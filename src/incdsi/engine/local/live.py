@@ -40,8 +40,8 @@ class Live:
     def __init__(self, settings: Settings, *, writer: bool = True) -> None:
         self.settings = settings
         self.writer = writer
-        self.vectors = LocalRows(settings.dimension)
         self.texts = OwnTexts(settings.dimension)
+        self.vectors = LocalRows(settings.dimension, beside=self.texts.tables)
         self.words = OwnWords(settings.language)
         self.moment = self.vectors.moment, self.texts.moment
         self.sequence = 0
@@ -172,7 +172,8 @@ class Live:
         if records:
             slots = [self._slots[record.row] for record in records]
             rows = [self._preserved(record) for record in records]
-            self.vectors.put_back(slots, [record.vector for record in records], rows)
+            where = self.texts.find(slots, rows)
+            self.vectors.put_back(slots, [record.vector for record in records], rows, where)
             self.moment = self.vectors.moment, self.texts.moment
 
     def _put(self, records: Sequence[Record]) -> None:
@@ -186,7 +187,9 @@ class Live:
         vectors = [record.vector for record in records]
         own = [record.texts for record in records]
         self.texts.append_many([one.texts for one in own], [one.asked for one in own], instead_of=old)
-        self.vectors.append_many(vectors, [self._preserved(record) for record in records], instead_of=old)
+        preserved = [self._preserved(record) for record in records]
+        where = self.texts.find(slots, preserved) if self.writer else None
+        self.vectors.append_many(vectors, preserved, instead_of=old, where=where)
         self.moment = self.vectors.moment, self.texts.moment
         self._slots.update(zip((record.row for record in records), slots, strict=True))
         if self.writer:
@@ -218,7 +221,7 @@ class Live:
         rows = self.rows[slots]
         return {
             "store_rows": rows,
-            **self.vectors.saved(slots),
+            **self.vectors.saved(slots, self.texts.indices(slots)),
             **{f"texts.{name}": array for name, array in self.texts.saved(slots).items()},
             **{f"lexical.{name}": array for name, array in self.words.to_arrays(slots).items()},
             **{f"queries.{name}": array for name, array in self._queries.to_arrays(rows.tolist()).items()},
@@ -231,8 +234,8 @@ class Live:
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         rows = np.array(arrays["store_rows"], dtype=np.int64)
         self.words = OwnWords.from_arrays(_under("lexical.", arrays), self.settings.language, len(rows))
-        self.vectors.fill_saved(arrays, preserve=self.writer)
         self.texts.fill_saved(_under("texts.", arrays))
+        self.vectors.fill_saved(arrays, preserve=self.writer)
         self.moment = self.vectors.moment, self.texts.moment
         if self.writer:
             self._queries.fill(rows.tolist(), _under("queries.", arrays))
