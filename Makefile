@@ -138,6 +138,11 @@ bench-words: $(READY)  ## what stemming is worth and costs, beside bm25s
 bench-scan: $(READY) $(VENV)/.peers  ## one vector against 100,000 rows, beside a plain read, numpy and faiss
 	$(BIN)/python -m benchmarks.scan
 
+.PHONY: bench-start
+bench: bench-start
+bench-start: $(READY) $(VENV)/.peers  ## one search from a shell at 10,000 documents, beside sentence-transformers + faiss
+	$(BIN)/python -m benchmarks.start
+
 bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (an hour, 100 GB)
 	$(BIN)/python -m benchmarks.scale
 

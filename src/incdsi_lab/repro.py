@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.options import AsJson, Quiet
 from incdsi.cli.output import emit, note, show, table
 from incdsi.cli.progress import progress

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from incdsi import cli
 from incdsi.index import Index
 from tests.index.index_samples import docs
 from tests.index.tiny_models import tiny_model
@@ -45,3 +46,11 @@ def test_a_search_brings_nothing_that_trains_serves_or_fetches(tmp_path: Path) -
     found = imported("search", "river", "--index", str(tmp_path / "index"))
     assert {"numpy", "onnxruntime", "incdsi.index"} <= found
     assert not found & (NEVER | TO_FETCH)
+    others = {f"incdsi.cli.{file}" for file in cli.FILES} - {"incdsi.cli.searching"}
+    assert not found & others, "describing the commands of a file takes milliseconds each"
+
+
+def test_every_command_is_in_the_file_that_is_imported_for_it() -> None:
+    found = {(str(one.callback.__module__), one.callback.__name__) for one in cli.app.registered_commands}
+    told = {(f"incdsi.cli.{file}", command) for file, commands in cli.FILES.items() for command in commands}
+    assert {one for one in found if one[0] != "incdsi_lab.repro"} == told

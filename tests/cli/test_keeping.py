@@ -29,7 +29,7 @@ def test_a_damaged_model_is_code_three(run: Run, shop: Path) -> None:
     (graph,) = shop.glob("model/*/model.onnx")
     graph.write_bytes(graph.read_bytes()[:-1])
     assert "expected sha256" in run("verify", code=3).stdout
-    assert "expected sha256" in run("search", "sea", code=1).stderr
+    assert "expected checksum" in run("search", "sea", code=1).stderr
 
 
 def test_no_index_is_refused_not_a_problem(run: Run) -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from store_samples import sample
 
-from incdsi.errors import InvalidInput
+from incdsi.errors import CorruptStore, InvalidInput
 from incdsi.store import Store
 
 ARRAYS = {
@@ -83,6 +84,25 @@ def test_damage_inside_the_arrays_is_found_by_verify(store: Store) -> None:
     content[position + 5] ^= 1
     base_path(store).write_bytes(content)
     assert [problem for problem in store.verify() if "document_vectors" in problem]
+
+
+def test_damage_is_found_when_an_array_is_first_taken(store: Store) -> None:
+    store.write_base(ARRAYS, 0)
+    content = bytearray(base_path(store).read_bytes())
+    content[content.index(ARRAYS["document_vectors"].tobytes()) + 5] ^= 1
+    base_path(store).write_bytes(content)
+    base = store.base()
+    assert base is not None
+    assert np.array_equal(base.arrays["rows"], ARRAYS["rows"])
+    with pytest.raises(CorruptStore, match="'document_vectors' does not match its checksum"):
+        base.arrays["document_vectors"]
+
+
+def test_a_base_of_an_older_version_is_checked_by_sha256(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incdsi.store.base._DIGESTS", {"sha256": hashlib.sha256})
+    store.write_base(ARRAYS, 0)
+    assert b"checksum" not in base_path(store).read_bytes()
+    test_damage_is_found_when_an_array_is_first_taken(store)
 
 
 def test_a_base_of_another_store_or_generation_is_not_used(store: Store, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.opening import open_index
 from incdsi.cli.options import AsJson, IndexPlace, Quiet
 from incdsi.cli.output import emit, note

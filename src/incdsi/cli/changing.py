@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from incdsi.cli.app import stopping
+from incdsi.cli.application import stopping
 from incdsi.cli.opening import known
 from incdsi.cli.output import (
     conflicts_table,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from incdsi.cli.app import app, stopping
+from incdsi.cli.application import app, stopping
 from incdsi.cli.opening import open_index
 from incdsi.cli.options import AsJson, IndexPlace, Quiet, SkipBad, is_address
 from incdsi.cli.output import count, emit, note, sentences, show, table

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.options import AsJson, Quiet
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import waiting

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from incdsi.cli.app import PROBLEMS, app, stopping
-from incdsi.cli.opening import is_there, open_folder, size_of
+from incdsi.cli.application import PROBLEMS, app, stopping
+from incdsi.cli.opening import is_there, kept_encoder, open_folder, size_of
 from incdsi.cli.options import AsJson, IndexPath, Quiet
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress
@@ -117,7 +117,7 @@ def restore(
 
 
 def _problems(path: Path) -> list[str]:
-    """What is wrong with the store; when it is sound, also whether the model opens."""
+    """What is wrong with the store; when it is sound, also with the model."""
     from incdsi.store import Store
 
     if milvus_address(path):
@@ -134,7 +134,11 @@ def _problems(path: Path) -> list[str]:
 
 
 def _problems_opening(path: Path) -> list[str]:
+    from incdsi.text.encoders.manifest import holds_onnx, read_manifest, require_sound
+
     try:
+        if (folder := kept_encoder(path)) is not None and holds_onnx(folder):
+            require_sound(folder, read_manifest(folder), full=True)
         open_folder(path).close()
     except IncDSIError as error:
         return [str(error)]

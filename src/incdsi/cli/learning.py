@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from incdsi.cli.app import app, stopping
+from incdsi.cli.application import app, stopping
 from incdsi.cli.looking import quality_table
 from incdsi.cli.opening import open_folder, stored_settings
 from incdsi.cli.options import AsJson, IndexPath, QueryFile, Quiet, Tuning

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from incdsi.cli.app import app, stopping
+from incdsi.cli.application import app, stopping
 from incdsi.cli.options import AsJson, Quiet, is_address
 from incdsi.cli.output import emit, show
 from incdsi.cli.progress import progress

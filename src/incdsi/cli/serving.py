@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from incdsi.cli import output
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.opening import is_there, kept_encoder, open_or_create
 from incdsi.cli.options import AsJson, EncoderName, Language, Quiet, folder_of
 from incdsi.cli.progress import progress

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.opening import TOGETHER, is_there, open_index, open_or_create
 from incdsi.cli.options import AsJson, EncoderName, IndexPlace, Language, Quiet, SkipBad, is_address
 from incdsi.cli.output import count, emit, note, sentences, show

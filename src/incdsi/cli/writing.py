@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incdsi.cli.app import app
+from incdsi.cli.application import app
 from incdsi.cli.changing import ADD, UPDATE, UPSERT, Change
 from incdsi.cli.opening import known, open_folder, open_index, open_or_create
 from incdsi.cli.options import (

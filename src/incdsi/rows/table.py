@@ -247,6 +247,11 @@ class _Block:
         self.codes: NDArray[Any] = np.asarray(codes) if _lies_still(codes) else _pages(codes)
 
     def fill(self, offset: int, rows: Floats, codes: NDArray[Any]) -> None:
+        """What lies in a file is copied first, to a block that has room."""
+        if len(self.rows) < BLOCK_ROWS:
+            self.rows = _pages(self.rows)
+        if len(self.codes) < BLOCK_ROWS:
+            self.codes = _pages(self.codes)
         self.rows[offset : offset + len(rows)] = rows
         self.codes[offset : offset + len(rows)] = codes
 
@@ -260,8 +265,8 @@ class _Block:
 
 
 def _lies_still(array: NDArray[Any]) -> bool:
-    """Whether this is a whole block that nobody changes."""
-    return len(array) == BLOCK_ROWS and not array.flags.writeable and array.flags.c_contiguous
+    """Whether nobody changes this, so that it need not be copied before more rows come."""
+    return not array.flags.writeable and array.flags.c_contiguous
 
 
 def _pages(first: NDArray[Any]) -> NDArray[Any]:

@@ -5,7 +5,7 @@ One file a generation, `base.<generation>.bin`:
     magic (8) | header length (8, little endian) | sha256 of the header (32) | header, JSON | arrays
 
 The header names the store, the generation, the sequence the arrays reflect, the length of the file,
-and for each array its dtype, shape, offset (a multiple of 64) and sha256.
+and for each array its dtype, shape, offset (a multiple of 64), sha256 and checksum.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.checksum import BLOCK, Checksum
 from incdsi.durable import fsync
 from incdsi.errors import CorruptStore, InvalidInput
 from incdsi.mapped import let_go
@@ -30,9 +31,10 @@ from incdsi.mapped import let_go
 MAGIC = b"IDSIBASE"
 _ALIGNMENT = 64
 _PART = 4096  # rows of an array that are written at a time
-_READ = 1 << 24  # bytes of one that are in memory at a time while it is checked
+_READ = 32 * BLOCK  # bytes of one that are in memory at a time while it is checked
 _UNKNOWN = "0" * 64  # in place of a digest, as long as one
 _FIXED = 8 + 8 + 32
+_DIGESTS: Mapping[str, Any] = {"sha256": hashlib.sha256, "checksum": Checksum}
 _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 
 
@@ -97,7 +99,7 @@ def write_base_file(folder: Path, identity: Identity, arrays: Mapping[str, Array
 
 
 def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> Base:
-    """Maps a generation; checks header and length, and with `full` every byte. Raises TornBaseError."""
+    """Maps a generation; checks header and length, and with `full` every byte by its sha256. Raises TornBaseError."""
     file = base_file(folder, identity.generation)
     try:
         header = _read_header(file, identity)
@@ -107,7 +109,7 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
         if isinstance(error, FileNotFoundError):
             raise
         raise TornBaseError(f"{file}: {error}") from error
-    checked = _Checked(file, arrays, {name: entry["sha256"] for name, entry in header["arrays"].items()})
+    checked = _Checked(file, arrays, {name: _proof(entry, full) for name, entry in header["arrays"].items()})
     try:
         for name in checked if full else ():
             checked[name]
@@ -119,15 +121,16 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
 class _Checked(Mapping[str, NDArray[Any]]):
     """Arrays that prove their checksum the first time they are asked for."""
 
-    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]], digests: Mapping[str, str]) -> None:
+    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]], proofs: Mapping[str, tuple[str, str]]) -> None:
         self._file = file
         self._arrays = arrays
-        self._unproved = dict(digests)
+        self._unproved = dict(proofs)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         array = self._arrays[name]
         if name in self._unproved:
-            if _digest(array) != self._unproved[name]:
+            kind, digest = self._unproved[name]
+            if _digest(array, kind) != digest:
                 raise CorruptStore(f"{self._file}: array {name!r} does not match its checksum")
             del self._unproved[name]
         return array
@@ -154,7 +157,7 @@ class _Written:
         self._file = file
         self._identity = identity
         self._arrays = arrays
-        self._digests = dict.fromkeys(arrays, _UNKNOWN)
+        self._digests = {name: dict.fromkeys(_DIGESTS, _UNKNOWN) for name in arrays}
 
     def write(self) -> None:
         start = _aligned(_FIXED + len(self._packed()))  # as long as it will be in the end
@@ -169,14 +172,15 @@ class _Written:
     def _pad(self, position: int) -> None:
         self._file.write(b"\0" * (position - self._file.tell()))
 
-    def _write(self, array: Array, dtype: str) -> str:
-        """The digest of what was written."""
-        digest = hashlib.sha256()
+    def _write(self, array: Array, dtype: str) -> dict[str, str]:
+        """The digests of what was written."""
+        digests = {kind: begin() for kind, begin in _DIGESTS.items()}
         for start in range(0, len(array), _PART):
             part = np.ascontiguousarray(array[start : start + _PART], dtype=dtype)
-            digest.update(_bytes(part))
+            for digest in digests.values():
+                digest.update(_bytes(part))
             self._file.write(_bytes(part))
-        return digest.hexdigest()
+        return {kind: digest.hexdigest() for kind, digest in digests.items()}
 
     def _packed(self) -> bytes:
         return json.dumps(self._header()).encode()
@@ -189,7 +193,7 @@ class _Written:
                 "dtype": dtype.str,
                 "shape": list(array.shape),
                 "offset": offset,
-                "sha256": self._digests[name],
+                **self._digests[name],
             }
             offset = _aligned(offset + math.prod(array.shape) * dtype.itemsize)
         return {**self._identity._asdict(), "length": offset, "arrays": entries}
@@ -233,13 +237,20 @@ def _bytes(array: NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _digest(array: NDArray[Any]) -> str:
-    digest, raw = hashlib.sha256(), array.reshape(-1).view(np.uint8)
+def _proof(entry: Mapping[str, str], full: bool) -> tuple[str, str]:
+    """The kind of digest that an array is checked by, and the digest; bases of older versions have no checksum."""
+    kind = "sha256" if full or "checksum" not in entry else "checksum"
+    return kind, entry[kind]
+
+
+def _digest(array: NDArray[Any], kind: str) -> str:
+    digest, raw = _DIGESTS[kind](), array.reshape(-1).view(np.uint8)
     for start in range(0, len(raw), _READ):
         part = raw[start : start + _READ]
         digest.update(part.data)
         let_go(part)
-    return digest.hexdigest()
+    found: str = digest.hexdigest()
+    return found
 
 
 def _aligned(offset: int) -> int:

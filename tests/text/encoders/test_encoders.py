@@ -167,13 +167,18 @@ def test_an_export_replaces_an_older_one_whole(torch_encoder: TorchEncoder, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
+@pytest.mark.parametrize("digest", ["checksum", "sha256"])  # those of older versions have no checksum
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
-def test_a_damaged_file_is_named(exported: OnnxEncoder, tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_is_named(exported: OnnxEncoder, tmp_path: Path, name: str, digest: str) -> None:
     folder = Path(shutil.copytree(exported.folder, tmp_path / "model"))
+    if digest == "sha256":
+        state = json.loads((folder / "manifest.json").read_text())
+        del state["checksums"]
+        (folder / "manifest.json").write_text(json.dumps(state))
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(InvalidFile, match=f"{name}: expected sha256 .* export the model again"):
+    with pytest.raises(InvalidFile, match=f"{name}: expected {digest} .* export the model again"):
         load_encoder(folder)
 
 
@@ -191,7 +196,8 @@ def test_a_foreign_manifest_is_refused(exported: OnnxEncoder, tmp_path: Path) ->
     with pytest.raises(UnsupportedFormat, match="has format 99, and this incdsi reads up to 2"):
         load_encoder(folder)
     del state["pad_id"]
-    for content in (json.dumps(state), "[]", "{", json.dumps({**state, "files": {"../x": ""}})):
+    wrong = ({"files": {"../x": ""}}, {"pad_id": 0, "checksums": {"model.onnx": ""}}, {"pad_id": 0, "checksums": []})
+    for content in (json.dumps(state), "[]", "{", *(json.dumps({**state, **one}) for one in wrong)):
         (folder / "manifest.json").write_text(content)
         with pytest.raises(InvalidFile, match="not the manifest of an encoder"):
             load_encoder(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import subprocess
 import sys
@@ -108,6 +109,14 @@ def test_a_damaged_cache_is_rebuilt(models: Path, installed: Path, damage: str) 
     assert np.array_equal(load_encoder().encode(["a river"]), expected)
     assert OnnxEncoder(models / first.fingerprint).fingerprint == first.fingerprint
     assert [path for path in models.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_model_kept_by_an_older_version_is_given_checksums(models: Path, installed: Path) -> None:
+    path = load_encoder().folder / "manifest.json"
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in state.items() if name != "checksums"}))
+    load_encoder()
+    assert json.loads(path.read_text()) == state
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(

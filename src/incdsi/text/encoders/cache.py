@@ -12,6 +12,7 @@ from pathlib import Path
 from incdsi.durable import appearing_file, appearing_folder
 from incdsi.errors import InvalidFile, InvalidInput, ModelNotFound, UnsupportedFormat
 from incdsi.text.encoders.convert import tells_states, write_onnx
+from incdsi.text.encoders.manifest import add_checksums
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import SentenceModel, read_sentence_model
 
@@ -70,7 +71,12 @@ def _kept(fingerprint: str) -> OnnxEncoder | None:
         encoder = OnnxEncoder(cache_folder() / fingerprint)
     except (OSError, InvalidFile, ModelNotFound, UnsupportedFormat):
         return None
-    return encoder if encoder.fingerprint == fingerprint else None
+    if encoder.fingerprint != fingerprint:
+        return None
+    if not encoder.manifest.checksums:
+        with contextlib.suppress(OSError):
+            add_checksums(encoder.folder, encoder.manifest)
+    return encoder
 
 
 def _pointer(name: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from incdsi.checksum import file_checksum
 from incdsi.durable import link_or_copy
 from incdsi.text.encoders.bert import Bert
 from incdsi.text.encoders.graph import Graph
@@ -16,6 +17,7 @@ from incdsi.text.encoders.manifest import (
     TOKENIZER,
     WEIGHTS,
     Manifest,
+    digests,
     file_sha256,
     write_manifest,
 )
@@ -23,6 +25,7 @@ from incdsi.text.encoders.modernbert import ModernBert
 from incdsi.text.encoders.sentence_model import SentenceModel
 
 INPUTS = ("input_ids", "attention_mask")
+FILES = (GRAPH, TOKENIZER, WEIGHTS)
 
 
 def tells_states(model: SentenceModel) -> bool:
@@ -56,6 +59,7 @@ def write_onnx(model: SentenceModel, fingerprint: str, folder: Path, *, link: bo
         fingerprint=fingerprint,
         precision="float32",
         agreement={},
-        files={name: file_sha256(folder / name) for name in (GRAPH, TOKENIZER, WEIGHTS)},
+        files=digests(folder, FILES, file_sha256),
+        checksums=digests(folder, FILES, file_checksum),
     )
     write_manifest(folder, manifest)

@@ -14,9 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from incdsi.checksum import file_checksum
 from incdsi.durable import appearing_folder
 from incdsi.errors import InvalidInput, MissingExtra
-from incdsi.text.encoders.manifest import GRAPH, PLAIN, STATES, TOKENIZER, Manifest, file_sha256, write_manifest
+from incdsi.text.encoders.manifest import (
+    GRAPH,
+    PLAIN,
+    STATES,
+    TOKENIZER,
+    Manifest,
+    digests,
+    file_sha256,
+    write_manifest,
+)
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.torch_encoder import TorchEncoder, tokenizer_json
 
@@ -34,6 +44,7 @@ except ImportError as error:
 AGREEMENT = 0.9999
 LARGEST = 1_900_000_000  # bytes: one ONNX file ends at 2 GB
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+FILES = (GRAPH, TOKENIZER)
 SAMPLES = (
     "",
     " ",
@@ -83,7 +94,8 @@ def _write(encoder: TorchEncoder, folder: Path, quantise: bool) -> None:
         fingerprint=fingerprint,
         precision="int8" if quantise else "float32",
         agreement={},
-        files={name: file_sha256(folder / name) for name in (GRAPH, TOKENIZER)},
+        files=digests(folder, FILES, file_sha256),
+        checksums=digests(folder, FILES, file_checksum),
     )
     write_manifest(folder, manifest)
     agreement = _measured(encoder, OnnxEncoder(folder))

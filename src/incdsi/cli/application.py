@@ -110,8 +110,8 @@ def options(
     """A search index that learns. Begin with: incdsi add docs.jsonl --index shop"""
 
 
-def main() -> None:
-    """What the script `incdsi` runs."""
+def run() -> None:
+    """Do what the command line says, with the commands that are registered."""
     try:
         app()
     except KeyboardInterrupt:  # before a command began
