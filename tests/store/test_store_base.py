@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from store_samples import sample
 
-from incdsi.errors import InvalidInput
+from incdsi.errors import CorruptStore, InvalidInput
 from incdsi.store import Store
+from incdsi.store import base as base_module
 
 ARRAYS = {
     "document_vectors": np.arange(12, dtype=np.float32).reshape(4, 3),
@@ -146,3 +147,40 @@ def test_an_array_may_come_in_slices_and_is_never_asked_for_as_a_whole(store: St
         assert base.arrays[name].dtype == array.dtype
     assert sliced["rows"].most < 5000
     assert store.verify() == []
+
+
+@pytest.fixture
+def digested(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of arrays that were checked against their checksums."""
+    sizes: list[int] = []
+    digest = base_module._digest
+    monkeypatch.setattr(base_module, "_digest", lambda array: (sizes.append(array.size), digest(array))[1])
+    return sizes
+
+
+def taken(store: Store) -> list[str]:
+    base = store.base()
+    assert base is not None
+    return [name for name in base.arrays if base.arrays[name].size >= 0]
+
+
+def test_a_process_checks_an_array_once_and_verify_checks_it_always(store: Store, digested: list[int]) -> None:
+    store.write_base(ARRAYS, 0)
+    assert taken(store) == taken(store) == list(ARRAYS)
+    assert len(digested) == len(ARRAYS)
+    assert store.verify() == []
+    assert len(digested) == 2 * len(ARRAYS)
+    store.write_base(ARRAYS, 0)
+    taken(store)
+    assert len(digested) == 3 * len(ARRAYS)
+
+
+def test_a_base_that_was_changed_after_it_was_checked_is_checked_again(store: Store) -> None:
+    store.write_base(ARRAYS, 0)
+    taken(store)
+    whole = bytearray(base_path(store).read_bytes())
+    offset = whole.rfind(ARRAYS["own_scores"].tobytes())
+    whole[offset] ^= 1
+    base_path(store).write_bytes(whole)
+    with pytest.raises(CorruptStore, match="own_scores"):
+        taken(store)

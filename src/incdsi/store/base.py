@@ -10,6 +10,7 @@ and for each array its dtype, shape, offset (a multiple of 64) and sha256.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -40,8 +41,8 @@ _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 class Base:
     """Read-only memory-mapped arrays, and the sequence of the last change they reflect.
 
-    An array is checked byte for byte when it is first taken; a damaged one raises CorruptStore: read the
-    store instead.
+    An array is checked byte for byte when it is first taken in this process; a damaged one raises CorruptStore: read
+    the store instead.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -107,7 +108,8 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
         if isinstance(error, FileNotFoundError):
             raise
         raise TornBaseError(f"{file}: {error}") from error
-    checked = _Checked(file, arrays, {name: entry["sha256"] for name, entry in header["arrays"].items()})
+    digests = {name: entry["sha256"] for name, entry in header["arrays"].items()}
+    checked = _Checked(file, arrays, digests, set() if full else _proofs(header["file"]))
     try:
         for name in checked if full else ():
             checked[name]
@@ -117,19 +119,22 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
 
 
 class _Checked(Mapping[str, NDArray[Any]]):
-    """Arrays that prove their checksum the first time they are asked for."""
+    """Arrays that prove their checksum the first time they are asked for; the names of those that did are `proved`."""
 
-    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]], digests: Mapping[str, str]) -> None:
+    def __init__(
+        self, file: Path, arrays: Mapping[str, NDArray[Any]], digests: Mapping[str, str], proved: set[str]
+    ) -> None:
         self._file = file
         self._arrays = arrays
-        self._unproved = dict(digests)
+        self._digests = digests
+        self._proved = proved
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         array = self._arrays[name]
-        if name in self._unproved:
-            if _digest(array) != self._unproved[name]:
+        if name not in self._proved:
+            if _digest(array) != self._digests[name]:
                 raise CorruptStore(f"{self._file}: array {name!r} does not match its checksum")
-            del self._unproved[name]
+            self._proved.add(name)
         return array
 
     def __iter__(self) -> Iterator[str]:
@@ -137,6 +142,12 @@ class _Checked(Mapping[str, NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+
+@functools.lru_cache(maxsize=64)
+def _proofs(file: tuple[Any, ...]) -> set[str]:
+    """Which arrays of a file this process has checked: one that searched and now writes need not read it all again."""
+    return set()
 
 
 def remove_bases(folder: Path, *, keep: int | None) -> None:
@@ -207,7 +218,8 @@ def _read_header(file: Path, identity: Identity) -> dict[str, Any]:
         if len(fixed) != _FIXED or fixed[:8] != MAGIC:
             raise ValueError("not a base file")
         length = int.from_bytes(fixed[8:16], "little")
-        size = os.fstat(stream.fileno()).st_size
+        found = os.fstat(stream.fileno())
+        size = found.st_size
         packed = stream.read(length) if length <= size else b""
         if hashlib.sha256(packed).digest() != fixed[16:]:
             raise ValueError("the header does not match its checksum")
@@ -219,6 +231,7 @@ def _read_header(file: Path, identity: Identity) -> dict[str, Any]:
         raise ValueError("not the base that the store committed")
     for entry in header["arrays"].values():
         entry["offset"] += start
+    header["file"] = (fixed, found.st_dev, found.st_ino, found.st_mtime_ns, size)
     return header
 
 
