@@ -88,7 +88,7 @@ class Pool:
         """How far these rows may be from what the screen makes of them, (m,)."""
         return self.gathered(numbers, [table.errors for table in self.tables])
 
-    def gathered(self, numbers: Indices, values: Sequence[Doubles]) -> Doubles:
+    def gathered(self, numbers: Indices, values: Sequence[NDArray[np.floating[Any]]]) -> Doubles:
         """Of values that lie as the rows do, table by table, those of these rows, (m,)."""
         found = np.empty(len(numbers))
         for table, here, indices in self.where.of(numbers).by_table():
