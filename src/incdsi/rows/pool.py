@@ -37,7 +37,7 @@ class Where(NamedTuple):
 
     def by_table(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Each table with the places among these rows of those it holds, and their indices in it."""
-        for table in np.unique(self.tables).tolist():
+        for table in np.flatnonzero(np.bincount(self.tables)).tolist():
             here = np.flatnonzero(self.tables == table)
             yield table, here, self.indices[here].astype(np.intp)
 

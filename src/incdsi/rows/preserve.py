@@ -164,7 +164,7 @@ class _Part:
     @cached_property
     def most_unsure(self) -> float:
         """The most that any preserved row is."""
-        return float(self.unsure(self._preserved).max(initial=0.0))
+        return float(np.where(self._preserved, self.unsure(slice(None)), 0.0).max(initial=0.0))
 
     @cached_property
     def _preserved(self) -> NDArray[np.bool_]:
