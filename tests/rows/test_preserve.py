@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from incdsi.rows import LocalRows, preserve
-from incdsi.rows.table import BLOCK_ROWS
+from incdsi.rows.table import BLOCK_ROWS, Table
 
 WIDTH, EACH = 8, 4
 DOCUMENTS = 3 * BLOCK_ROWS // EACH
@@ -47,3 +47,40 @@ def test_removed_rows_are_never_near(rows: LocalRows) -> None:
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
     assert set(near.owners.tolist()) == {0, 1, 2}
     assert near.radius == np.inf
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-3, 0.1, 1.0, 10.0, 1e6])
+def test_a_vector_that_moves_is_told_a_radius_within_which_no_other_row_is_violated(
+    rows: LocalRows, step: float
+) -> None:
+    draw, margin = np.random.default_rng(1), 1.0
+    owners, whole, own = rows.preserve_arrays()
+    lengths = np.linalg.norm(whole.astype(np.float64), axis=1)
+    ceilings, vector = rows.under(margin), 20 * draw.standard_normal(WIDTH)
+    for limit in (200, 100, 200, 400):
+        (near,) = ceilings.nearest(vector[None], limit)
+        slack = (own - margin - whole.astype(np.float64) @ vector) / lengths
+        others = np.ones(len(slack), dtype=bool)
+        others[near.indices] = False
+        assert len(near) <= limit
+        assert np.array_equal(near.owners, owners[near.indices])
+        assert slack[others].min() >= near.radius
+        vector = vector + step * draw.standard_normal(WIDTH)
+
+
+def test_a_vector_that_moves_little_is_not_compared_with_all_rows_again(
+    rows: LocalRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ceilings, vector = rows.under(1.0), np.full(WIDTH, 2.0)
+    (first,) = ceilings.nearest(vector[None], 100)
+    monkeypatch.setattr(Table, "scan", lambda *_: pytest.fail("all rows were looked at"))
+    (second,) = ceilings.nearest(vector[None] + 0.01, 100)
+    assert abs(second.radius - first.radius) < 0.1
+    assert len(set(first.indices.tolist()) & set(second.indices.tolist())) > 50
+
+
+def test_one_vector_is_near_to_what_it_is_near_to_among_others(rows: LocalRows) -> None:
+    vectors = 20 * np.random.default_rng(2).standard_normal((3, WIDTH))
+    for vector, near in zip(vectors, rows.under(1.0).nearest(vectors, 100), strict=True):
+        (alone,) = rows.under(1.0).nearest(vector[None], 100)
+        assert len(set(alone.indices.tolist()) & set(near.indices.tolist())) >= 80

@@ -86,11 +86,12 @@ class Moments:
         return Moments(len(vectors), centre, total, squares, float(arrays["most"][0]))
 
     def _changed(self, vectors: Floats, centre: Doubles, sign: int) -> Moments:
-        total, squares = self.total.copy(), self.squares.copy()
+        total, squares, change = self.total, self.squares, np.add if sign > 0 else np.subtract
         for part in _portions(vectors):
             apart = part - centre
-            total += sign * apart.sum(axis=0)
-            squares += sign * (apart.T @ apart)
+            total = change(total, apart.sum(axis=0))
+            products = apart.T @ apart
+            squares = change(squares, products, out=products)  # a second matrix would cost as much as the sum
         most = max(self.most, float(np.trace(squares)))
         return Moments(self.count + sign * len(vectors), centre, total, squares, most)
 

@@ -37,7 +37,7 @@ class Where(NamedTuple):
 
     def by_table(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """Each table with the places among these rows of those it holds, and their indices in it."""
-        for table in np.unique(self.tables).tolist():
+        for table in np.flatnonzero(np.bincount(self.tables)).tolist():
             here = np.flatnonzero(self.tables == table)
             yield table, here, self.indices[here].astype(np.intp)
 
@@ -88,7 +88,7 @@ class Pool:
         """How far these rows may be from what the screen makes of them, (m,)."""
         return self.gathered(numbers, [table.errors for table in self.tables])
 
-    def gathered(self, numbers: Indices, values: Sequence[Doubles]) -> Doubles:
+    def gathered(self, numbers: Indices, values: Sequence[NDArray[np.floating[Any]]]) -> Doubles:
         """Of values that lie as the rows do, table by table, those of these rows, (m,)."""
         found = np.empty(len(numbers))
         for table, here, indices in self.where.of(numbers).by_table():

@@ -17,6 +17,7 @@ from incdsi.rows.table import Growing, Table
 OWNERS = "preserve.owners"  # the name of a saved array
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
+FEW_LEFT = 1 / 4  # of all rows: looking at so many again costs less than at all of them
 SHORTEST = 1e-19  # a row that is not longer is none
 ROUNDING = 2.0**-20  # of a vector's length and of a slack: more than float32 loses on the way to one
 
@@ -134,19 +135,58 @@ class PreserveTable:
         self.append_saved(old)
 
 
-class _Part(NamedTuple):
+class _Part:
     """What lies in one table: its rows' numbers and ceilings, infinite where a row is not preserved."""
 
-    table: Table
-    numbers: NDArray[np.int32]
-    ceilings: Doubles
+    def __init__(self, table: Table, numbers: NDArray[np.int32], ceilings: Doubles) -> None:
+        self.table = table
+        self.numbers = numbers
+        self.ceilings = ceilings
 
-    def preserved(self, here: slice) -> NDArray[np.bool_]:
-        return np.isfinite(self.ceilings[here])
+    def preserved(self, here: Any) -> NDArray[np.bool_]:
+        return np.asarray(self._preserved[here])
 
     def lengths(self, here: Any) -> Doubles:
         """Those of preserved rows; others may have none."""
-        return np.asarray(np.maximum(self.table.lengths[here], SHORTEST))
+        return np.asarray(np.maximum(self.table.lengths[: len(self.ceilings)][here], SHORTEST))
+
+    def unsure(self, here: Any) -> Doubles:
+        """The screen's errors of these rows as a part of their lengths."""
+        return np.asarray(self.table.errors[: len(self.ceilings)][here] / self.lengths(here))
+
+    def slack(self, here: Any, products: Floats) -> Floats:
+        """How far one vector must move to violate these rows, from its products (r,) with them, overwriting these."""
+        per_length, reach = self._per_length
+        products *= per_length[here]
+        products += reach[here]
+        return products
+
+    @cached_property
+    def most_unsure(self) -> float:
+        """The most that any preserved row is."""
+        return float(np.where(self._preserved, self.unsure(slice(None)), 0.0).max(initial=0.0))
+
+    @cached_property
+    def _preserved(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.ceilings)
+
+    @cached_property
+    def _per_length(self) -> tuple[Floats, Floats]:
+        per_length = 1.0 / self.lengths(slice(None))
+        with np.errstate(over="ignore"):
+            return -per_length.astype(np.float32), (self.ceilings * per_length).astype(np.float32)
+
+
+class _Seen(NamedTuple):
+    """What a pass found for one vector: the screened slack of each part's rows, at most `unsure` too much.
+
+    No slack that was at most `threshold` was missed.
+    """
+
+    vector: NDArray[np.float64]
+    slacks: list[Floats]
+    unsure: float
+    threshold: float
 
 
 class Ceilings:
@@ -166,6 +206,7 @@ class Ceilings:
         ]
         self._owners = owners
         self._alive = alive  # others have no ceiling: nobody can violate them
+        self._seen: _Seen | None = None
 
     def __len__(self) -> int:
         return len(self._owners)
@@ -175,9 +216,68 @@ class Ceilings:
         if len(self._alive) <= limit:
             return [self._listed(self._alive, np.inf)] * len(vectors)
         result: list[Nearest] = []
+        if len(vectors) == 1:
+            return [self._nearest_of_one(vectors[0], limit)]
         for start in range(0, len(vectors), COLUMNS):
             result += self._nearest(vectors[start : start + COLUMNS], limit)
         return result
+
+    @np.errstate(over="ignore")  # a slack beyond float32 is beyond anybody's reach
+    def _nearest_of_one(self, vector: NDArray[np.float64], limit: int) -> Nearest:
+        """As for many, but what an earlier pass saw out of reach is not looked at again."""
+        asked = self._pool.tables[OWN].screen.asked(vector.astype(np.float32)[None])
+        unsure = float(asked.doubt(max(part.most_unsure for part in self._parts), 1.0)[0])
+        chosen, threshold = self._within_reach(vector, unsure)
+        if chosen is not None:
+            slacks = [
+                part.slack(some, part.table.products_at(some, asked))
+                for part, some in zip(self._parts, chosen, strict=True)
+            ]
+        else:
+            seen = [
+                part.slack(slice(None), part.table.products_of_one(asked, len(part.ceilings), part.preserved))
+                for part in self._parts
+            ]
+            threshold = self._threshold(seen, unsure, limit)
+            self._seen = _Seen(vector, seen, unsure, threshold)
+            chosen = [np.flatnonzero(slack <= np.float32(threshold + unsure)) for slack in seen]
+            slacks = [slack[some] for slack, some in zip(seen, chosen, strict=True)]
+        found = self._among(chosen, slacks, asked, threshold)
+        return self._listed(*found.of(0, limit, threshold, float(np.linalg.norm(vector))))
+
+    def _within_reach(self, vector: NDArray[np.float64], unsure: float) -> tuple[list[NDArray[np.intp]] | None, float]:
+        """By part, the rows whose slack may be at most a threshold, and the threshold; None where those are too many.
+
+        A slack changes by no more than the vector moves: by what was seen of the others before, theirs is higher.
+        """
+        if self._seen is None:
+            return None, np.inf
+        before, slacks, unsure_before, threshold = self._seen
+        moved = float(np.linalg.norm(vector - before))
+        threshold = max(threshold, moved / 2)
+        lengths = float(np.linalg.norm(vector) + np.linalg.norm(before))
+        reach = threshold + moved + unsure_before + 2 * unsure + ROUNDING * (lengths + abs(threshold) + moved)
+        chosen = [np.flatnonzero(slack <= np.float32(reach)) for slack in slacks]
+        return chosen if sum(map(len, chosen)) <= FEW_LEFT * len(self._alive) else None, threshold
+
+    def _threshold(self, slacks: Sequence[Floats], unsure: float, limit: int) -> float:
+        """What about `limit` of all slacks may be below, judged by a sample of them."""
+        sampled = self._pool.gathered(self._sample, slacks) - unsure
+        place = min(int(limit / len(self._alive) * len(sampled)) + 1, len(sampled) - 1)
+        return float(np.partition(sampled, place)[place])
+
+    def _among(
+        self, chosen: Sequence[NDArray[np.intp]], slacks: Sequence[Floats], asked: Asked, threshold: float
+    ) -> _Found:
+        """The rows of each part that one vector may violate within the threshold, among those with these slacks."""
+        numbers, least = [], []
+        for part, some, slack in zip(self._parts, chosen, slacks, strict=True):
+            at_least = slack - asked.doubt(part.unsure(some), 1.0, 0)
+            near = np.flatnonzero(at_least <= threshold)
+            numbers.append(part.numbers[some[near]].astype(np.intp))
+            least.append(at_least[near])
+        rows = np.concatenate(numbers)
+        return _Found(rows, np.zeros(len(rows), dtype=np.intp), np.concatenate(least))
 
     def _nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         narrow = vectors.astype(np.float32)
@@ -219,8 +319,7 @@ class Ceilings:
         self, thresholds: Doubles, part: _Part, here: Any, products: Floats, asked: Asked
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], Doubles]:
         """Rows, vectors and least slacks, where the vector may violate the row within its threshold."""
-        lengths = part.lengths(here)
-        slack, unsure = _slack(part.ceilings[here], lengths, products), part.table.errors[here] / lengths
+        slack, unsure = _slack(part.ceilings[here], part.lengths(here), products), part.unsure(here)
         with np.errstate(over="ignore"):
             most = (thresholds + asked.doubt(unsure.max(initial=0.0), 1.0)).astype(np.float32)
         row, column = np.divmod(np.flatnonzero(slack <= most), slack.shape[1])  # much faster than nonzero

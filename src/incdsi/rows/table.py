@@ -223,6 +223,24 @@ class Table:
         self.scan(asked, count, keep)
         return found, asked
 
+    def products_of_one(
+        self, asked: Asked, count: int, wanted: Callable[[slice], NDArray[np.bool_]] | None = None
+    ) -> Floats:
+        """The screened products (count,) of the first rows with one vector; 0 where one may be left out by `scan`."""
+        found = np.zeros(count, dtype=np.float32)
+
+        def keep(here: Any, products: Floats, _: Asked) -> None:
+            found[here] = products[:, 0]
+
+        self.scan(asked, count, keep, wanted)
+        return found
+
+    def products_at(self, indices: NDArray[np.intp], asked: Asked) -> Floats:
+        """The screened products (m,) of the rows at these indices with one vector."""
+        products = self.screen.multiply(self._codes(indices), asked)[:, 0]
+        products *= self._scales.values[indices]
+        return products
+
 
 @functools.cache
 def _cores() -> ThreadPoolExecutor:

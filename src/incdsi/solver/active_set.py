@@ -288,10 +288,11 @@ class _Search:
 
     def take_in(self, violated: Nearest) -> bool:
         """Minimise over these violated rows too; False if all of them already were in the small problem."""
-        new = np.flatnonzero(~np.isin(violated.indices, self._taken))
-        if len(new) == 0:
+        taken = set(self._taken)
+        new = [place for place, index in enumerate(violated.indices.tolist()) if index not in taken]
+        if not new:
             return False
-        self._take(violated.at(new))
+        self._take(violated.at(np.array(new, dtype=np.intp)))
         return True
 
     def minimise_among_near(self) -> None:

@@ -60,7 +60,8 @@ class Ring:
         lengths = np.sqrt(np.maximum(squares, np.finfo(near.rows.dtype).tiny))  # squares of tiny numbers underflow
         self._doubts = product_error(near.rows.dtype, near.rows.shape[1]) * lengths
         self._ceilings = near.ceilings.copy()
-        self._ceilings[np.isin(near.indices, taken)] = np.inf
+        gone = set(taken)
+        self._ceilings[[place for place, index in enumerate(near.indices.tolist()) if index in gone]] = np.inf
 
     def worst(self, vector: NDArray[np.float64], most: int) -> Nearest:
         """The rows most violated at the vector, including those too close to call."""
