@@ -9,7 +9,7 @@ import pytest
 
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
 from incdsi.index import fusing
-from incdsi.index.fusing import FUSIONS, Field, squared_steps
+from incdsi.index.fusing import CHANCE, FUSIONS, Field, squared_steps
 from incdsi.index.quality import LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE, Panel
 
 RIVALS = 9
@@ -68,5 +68,15 @@ def test_a_likelihood_is_that_of_the_best_sharpness(fusion: Fusion) -> None:
     probes = field((-2.0, -0.5, -1.0), 50, seed=1)
     weights = np.array([fusion.learned_weight, fusion.nearest_weight, fusion.lexical_weight])
     ahead = np.stack([weights @ one for one in probes])
-    by_hand = [-np.log(np.exp(sharpness * ahead).sum(axis=1)).sum() for sharpness in np.linspace(0.01, 8, 2000)]
-    assert Field(probes).likelihood(fusion) == pytest.approx(max(by_hand), abs=1e-3)
+    right = [1 / np.exp(sharpness * ahead).sum(axis=1) for sharpness in np.linspace(0.02, 8, 2000)]
+    by_hand = max(np.log(one + CHANCE).sum() for one in right)
+    assert Field(probes).likelihood(fusion) == pytest.approx(by_hand, abs=1e-3)
+
+
+def test_what_no_fusion_finds_does_not_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those far behind by every part, if least by one of them, count for nothing beside as many that are told apart."""
+    probes = field((-2.0, -1.0, -1.0), 300)
+    behind = np.array([[40.0], [20.0], [40.0]]) * np.array([0.0, *[1.0] * RIVALS])
+    lost = [np.abs(one) + behind for one in probes]
+    fusion = chosen(monkeypatch, probes)
+    assert chosen(monkeypatch, [*probes, *lost]) == fusion

@@ -17,7 +17,8 @@ from incdsi.index.quality import WORDS_ALONE, Panel, contributions
 WORDS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.16, *(one / 20 for one in range(4, 20)))
 # Those tried; by words alone, the share of the nearest text is nothing's.
 FUSIONS = (*(Fusion(words, share / 10) for words in WORDS for share in range(11)), WORDS_ALONE)
-CAUTION = 0.3  # of log-likelihood that a squared step away from the default must bring
+CHANCE = 0.01  # that a probe is right whatever the scores say: what nothing finds must not choose
+CAUTION = 0.5  # of log-likelihood that a squared step away from the default must bring
 STEPS = 30
 # Where every probe is found, sharper is always likelier; where a fusion misleads, blunter.
 BLUNTEST, SHARPEST = 1 / 64, 64.0
@@ -37,25 +38,29 @@ class Field:
     def likelihood(self, fusion: Fusion) -> float:
         """The log-likelihood of all right documents where odds go by the fused score, as sharply as is likeliest.
 
-        There is one peak; Newton's steps find it.
+        A probe that a fusion does not find at all may be right by chance. Newton's steps find the peak.
         """
         weights = (fusion.learned_weight, fusion.nearest_weight, fusion.lexical_weight)
         ahead = np.add.reduce([weight * part for weight, part in zip(weights, self._parts, strict=True)])
         sharpness = 1.0
         for _ in range(STEPS):
-            odds = np.exp(sharpness * ahead - np.repeat(self._most(sharpness * ahead), self._sizes))
-            mean = self._sums(odds * ahead) / self._sums(odds)
-            spread = self._sums(odds * ahead**2) / self._sums(odds) - mean**2
-            step = -mean.sum() / max(spread.sum(), TINY)
+            odds, right = self._odds(sharpness * ahead)
+            total = self._sums(odds)
+            mean = self._sums(odds * ahead) / total
+            spread = self._sums(odds * ahead**2) / total - mean**2
+            told = right / (right + CHANCE)
+            step = -(told * mean).sum() / max((told * spread).sum(), TINY)
             last, sharpness = sharpness, _bounded(sharpness + step, sharpness)
             if abs(sharpness - last) <= CLOSE * last:
                 break
-        most = self._most(sharpness * ahead)
-        total = self._sums(np.exp(sharpness * ahead - np.repeat(most, self._sizes)))
-        return round(-float((most + np.log(total)).sum()), DIGITS)
+        right = self._odds(sharpness * ahead)[1]
+        return round(float(np.log(right + CHANCE).sum()), DIGITS)
 
-    def _most(self, values: Doubles) -> Doubles:
-        return np.maximum.reduceat(values, self._starts)
+    def _odds(self, ahead: Doubles) -> tuple[Doubles, Doubles]:
+        """Of every document to be right, the best of its probe having 1; and how probable each right one is."""
+        most = np.maximum.reduceat(ahead, self._starts)
+        odds = np.exp(ahead - np.repeat(most, self._sizes))
+        return odds, np.exp(-most) / self._sums(odds)
 
     def _sums(self, values: Doubles) -> Doubles:
         return np.add.reduceat(values, self._starts)
@@ -75,7 +80,7 @@ def best_fusion(asked: Sequence[Panel]) -> Fusion:
 
 def squared_steps(fusion: Fusion) -> float:
     """How far from the default: fifths of a share, and doublings of the words' weight against the rest."""
-    share = 5 * (fusion.nearest_share - DEFAULT_FUSION.nearest_share)
+    share = 5 * (fusion.nearest_share - DEFAULT_FUSION.nearest_share) if fusion != WORDS_ALONE else 0.0
     words = np.log2(_odds(fusion.lexical_weight) / _odds(DEFAULT_FUSION.lexical_weight))
     return float(share**2 + words**2)
 

@@ -21,7 +21,7 @@ from incdsi.rows.scores import Mask, Scores, Slots, Spread
 from incdsi.rows.table import Growing
 
 ROUNDING = 1e-12  # of a score: what halving the room between two bounds may lose, many times over
-DISCOUNT = 0.9  # of how far a question stands out that counts as for a text (decision 0028)
+DISCOUNT = 0.9  # of how far a question stands out that counts as for a text (decision 0030)
 ASKED = "asked."  # begins the names of saved arrays of what was asked
 
 
