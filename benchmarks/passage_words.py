@@ -27,7 +27,7 @@ from incdsi_lab.data import read_jsonl
 from incdsi_lab.data.location import data_home
 
 Doubles = NDArray[np.float64]
-K1, B = 0.9, 0.75
+K1, B = 0.6, 0.75
 MIXES = ((80, 0), (80, 1500), (30, 4000), (80, 500))  # long documents, short ones
 
 

@@ -125,7 +125,7 @@ def _peer(collection: Collection, texts: Sequence[str]) -> dict[str, Ranks]:
 
     say(f"{collection.name}: bm25s")
     stemmer, options = Stemmer.Stemmer("english"), {"show_progress": False}
-    peer = bm25s.BM25(k1=0.9, b=0.75)
+    peer = bm25s.BM25(k1=0.6, b=0.75)
     peer.index(bm25s.tokenize(list(texts), stemmer=stemmer, **options), **options)
     known = peer.vocab_dict
 

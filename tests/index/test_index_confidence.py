@@ -11,6 +11,7 @@ from index_samples import WORDS, ToyEncoder, docs, path_of
 
 from incdsi.errors import InvalidInput
 from incdsi.index import Index, tuning
+from incdsi.index.quality import WORDS_ALONE
 
 pytestmark = pytest.mark.folder
 
@@ -76,7 +77,7 @@ def test_a_least_confidence_that_is_no_probability_is_refused(known: Index, leas
 
 
 def test_by_words_alone_it_knows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "best_fusion", lambda asked: tuning.WORDS_ALONE)
+    monkeypatch.setattr(tuning, "best_fusion", lambda asked: WORDS_ALONE)
     batch = docs(120)
     with Index.create(tmp_path / "shop", ENCODER) as index:
         index.add_many(batch, {one.id: questions(one.id) for one in batch})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from incdsi.rows.products import exact
 from incdsi.rows.scores import LENT
-from incdsi.rows.texts import Measure, OwnTexts
+from incdsi.rows.texts import DISCOUNT, Measure, OwnTexts
 
 CHANGES = st.lists(
     st.one_of(
@@ -84,7 +84,7 @@ def test_after_any_changes_a_document_scores_as_its_nearest_text(changes, seed) 
         np.testing.assert_allclose([measure.asked.mean, measure.asked.deviation], lent(of_asked, of_texts), atol=1e-5)
 
 
-def test_what_was_asked_counts_as_a_text_that_stands_out_as_much():
+def test_what_was_asked_counts_as_a_text_that_stands_out_nearly_as_much():
     rng = np.random.default_rng(0)
     texts = OwnTexts(8)
     own = [drawn(rng, 2) for _ in range(5000)]
@@ -94,7 +94,7 @@ def test_what_was_asked_counts_as_a_text_that_stands_out_as_much():
     measure = Measure.of(query, *(moment.moments for moment in texts.moment))
     products = exact(np.concatenate(asked), query)
     deviations = (measure.in_unit(products) - measure.unit.mean) / measure.unit.deviation
-    np.testing.assert_allclose(deviations, (products - products.mean()) / products.std(), atol=0.1)
+    np.testing.assert_allclose(deviations, DISCOUNT * (products - products.mean()) / products.std(), atol=0.1)
     assert measure.in_unit(np.array([-np.inf])).tolist() == [-np.inf]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.confidence import LEAST, Confidence
-from incdsi.engine.protocol import Spreading, View, Worded
+from incdsi.engine.protocol import Best, Spreading, View, Worded
 from incdsi.engine.settings import Fusion
 from incdsi.info import Quality
 from incdsi.preserve import product_error
@@ -24,6 +24,7 @@ T = TypeVar("T")
 MOST_PROBES = 2000
 WORST = 10  # the last rank that counts
 LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE = Fusion(0.0, 0.0), Fusion(0.0, 1.0), Fusion(1.0, 0.0)
+RIVALS = 32  # the best by each part, that a probe's document is compared with
 HITS = 5  # of a probe, to learn from which are right
 PORTION = 512  # documents whose dense scores are looked at together
 
@@ -87,14 +88,29 @@ def _parts(view: View, asked: Sequence[Probe]) -> Iterator[Parts]:
         yield from zip(learned, nearest, (view.lexical(probe.text) for probe in asked), strict=True)
 
 
+def contributions(view: View, asked: Sequence[Probe]) -> Iterator[NDArray[np.float64]]:
+    """For each probe what the parts of a score give the best documents of each, less what they give its own, (3, m).
+
+    Its own is among them.
+    """
+    for parts, probe in zip(_parts(view, asked), asked, strict=True):
+        values, own = _values(parts, probe, [part.top(RIVALS) for part in parts])
+        yield values - values[:, own]
+
+
+def _values(parts: Parts, probe: Probe, lists: Sequence[Best]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """What the parts of a score give the documents listed and the probe's own, (3, m); which of them is its own."""
+    rows = np.unique(np.concatenate([*(found.rows for found in lists), [probe.row]]))
+    return np.stack([part.unit.standardised(part.score(rows)) for part in parts]), rows == probe.row
+
+
 def _ranks(parts: Parts, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.intp]:
     """By the best of each part, which are looked up once; where they cannot tell, by a search at that fusion."""
     lists = [part.top(FIRST) for part in parts]
-    rows = np.unique(np.concatenate([*(found.rows for found in lists), [probe.row]]))
-    values = np.stack([part.unit.standardised(part.score(rows)) for part in parts])
+    values, is_own = _values(parts, probe, lists)
     weights = np.array([(one.learned_weight, one.nearest_weight, one.lexical_weight) for one in fusions])
     totals = (weights[:, :, None] * values).sum(axis=1)  # (fusions, rows)
-    own = totals[:, rows == probe.row]
+    own = totals[:, is_own]
     ranks: NDArray[np.intp] = np.count_nonzero(totals >= own, axis=1)
     if any(found.beyond == -np.inf for found in lists):
         return ranks

@@ -8,24 +8,20 @@ from dataclasses import asdict, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incdsi.engine.protocol import Engine
-from incdsi.engine.settings import DEFAULT_FUSION, Fusion, Settings
+from incdsi.engine.settings import Settings
 from incdsi.errors import InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters, Margins, Weights
 from incdsi.index.draft import Draft
+from incdsi.index.fusing import best_fusion
 from incdsi.index.quality import (
-    WORDS_ALONE,
-    WORST,
-    Panel,
     Probe,
     evenly,
     fitted_confidence,
     learned_ranks,
     probes,
     quality,
-    ranks_by_fusion,
     reached,
 )
 from incdsi.index.replacement import Replacement, Solved, place_taught_last, replaced, sweep
@@ -43,10 +39,6 @@ FEW = 30  # the same, for the fusion alone
 TUNING_KEY = "tuning"  # of the store's settings
 SAMPLE = 2000  # documents a candidate is tried on
 WORSE = 2  # rungs in a row below the best one, and no more are tried
-# Those tried; by words alone, the share of the nearest text is nothing's.
-FUSIONS = (*(Fusion(words / 20, share / 5) for words in range(20) for share in range(6)), WORDS_ALONE)
-CAUTION = 0.3  # right answers that a squared step away from the default must bring, where few questions tell
-SURE = 100  # so many; with more of them, caution gives way
 # From the most careful to the boldest. The first does not leave the text's own embedding: it is dense search,
 # so that tuning never ends below it.
 LADDER = (
@@ -151,50 +143,6 @@ def best_weights(
         if best not in trials[-WORSE:]:
             break
     return sorted(trials, key=lambda trial: -trial.quality.mrr_at_10)
-
-
-def best_fusion(asked: Sequence[Panel]) -> Fusion:
-    """The middle of the fusions that find most by the reciprocal ranks of the probes, as far as chance can tell.
-
-    Few probes do not lead far from the default. Every part alone is among those tried, and where the middle of the
-    good ones is not good itself, the best of them stands.
-    """
-    found, far = _found(asked, FUSIONS), np.array([_squared_steps(one) for one in FUSIONS])
-    caution = CAUTION * min(1.0, SURE / max(1, found.shape[1]))
-    worth = found.sum(axis=1) - caution * far
-    best = int(np.argmax(worth))
-    short = worth[best] - worth
-    good = np.flatnonzero(short <= _chance(found - found[best]))
-    middle = Fusion(
-        round(float(np.mean([FUSIONS[place].lexical_weight for place in good])), 3),
-        round(float(np.mean([FUSIONS[place].nearest_share for place in good])), 3),
-    )
-    there = _found(asked, [middle])
-    loss = worth[best] - (there.sum() - caution * _squared_steps(middle))
-    return middle if loss <= _chance(there - found[best])[0] else FUSIONS[best]
-
-
-def _found(asked: Sequence[Panel], fusions: Sequence[Fusion]) -> NDArray[np.float64]:
-    """The reciprocal rank of each probe's document at each fusion, (fusions, probes)."""
-    ranks = np.concatenate([ranks_by_fusion(view, some, fusions) for view, some in asked], axis=1)
-    return np.where(ranks <= WORST, 1.0 / ranks, 0.0)
-
-
-def _chance(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The standard error of each sum of paired differences, (m, probes) -> (m,)."""
-    squares, sums = (differences**2).sum(axis=1), differences.sum(axis=1)
-    return np.asarray(np.sqrt(np.maximum(0.0, squares - sums**2 / max(1, differences.shape[1]))))
-
-
-def _squared_steps(fusion: Fusion) -> float:
-    """How far from the default: fifths of a share, and doublings of the words' weight against the rest."""
-    share = 5 * (fusion.nearest_share - DEFAULT_FUSION.nearest_share)
-    words = np.log2(_odds(fusion.lexical_weight) / _odds(DEFAULT_FUSION.lexical_weight))
-    return float(share**2 + words**2)
-
-
-def _odds(weight: float) -> float:
-    return max(weight, 0.01) / max(1.0 - weight, 0.01)
 
 
 def _sampled(rows: Sequence[int], wanted: set[int]) -> set[int]:

@@ -54,10 +54,10 @@ class Spread:
         lent = LENT * other.squares / other.count + self.count * LENT / count * apart * apart
         return Spread(count, other.mean + self.count / count * apart, max(self.squares, 0.0) + lent)
 
-    def into(self, other: Spread, scores: Doubles) -> Doubles:
-        """Scores of this spread as those that are as many deviations from the other's mean; -inf stays."""
+    def into(self, other: Spread, scores: Doubles, share: float = 1.0) -> Doubles:
+        """Scores of this spread as scores of the other's that stand out by that share of as much; -inf stays."""
         apart = np.maximum(scores, -LARGEST) - self.mean
-        return np.where(scores > -np.inf, other.mean + apart * (self.scale * other.deviation), -np.inf)
+        return np.where(scores > -np.inf, other.mean + apart * (share * self.scale * other.deviation), -np.inf)
 
     def standardised(self, scores: Doubles) -> Doubles:
         """The scores in standard deviations from the mean; zeros where all are the same."""

@@ -22,6 +22,7 @@ from incdsi.rows.scores import Mask, Scores, Slots, Spread
 from incdsi.rows.table import Growing, Table
 
 ROUNDING = 1e-12  # of a score: what halving the room between two bounds may lose, many times over
+DISCOUNT = 0.9  # of how far a question stands out that counts as for a text (decision 0030)
 Bits = dict[bytes, list[int]]
 ASKED = "asked."  # begins the names of saved arrays of what was asked
 
@@ -47,8 +48,8 @@ class Measure(NamedTuple):
         return cls(query, unit, asked.spread(query).leaning_on(unit))
 
     def in_unit(self, asked: Doubles) -> Doubles:
-        """These scores with what was asked as scores with texts that stand out as much; -inf stays."""
-        return self.asked.into(self.unit, asked)
+        """These scores with what was asked as scores with texts that stand out nearly as much; -inf stays."""
+        return self.asked.into(self.unit, asked, DISCOUNT)
 
     def each(self, texts: Floats, asked: Floats) -> Doubles:
         """The scores of a document's texts (m, h) and of what was asked for it (k, h)."""

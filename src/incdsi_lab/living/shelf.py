@@ -12,10 +12,11 @@ from incdsi.engine.local import Live
 from incdsi.engine.settings import Settings
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Drafter
+from incdsi.index.fusing import best_fusion
 from incdsi.index.placement import BATCH, place_alone, place_many
 from incdsi.index.quality import Probe, learned_ranks, probes
 from incdsi.index.replacement import Solved, sweep
-from incdsi.index.tuning import FEW, LADDER, best_fusion
+from incdsi.index.tuning import FEW, LADDER
 from incdsi.index.unasked import inquiry
 from incdsi.info import Quality
 from incdsi.progress import Stopwatch
