@@ -34,7 +34,7 @@ Result = dict[str, Any]
 T = TypeVar("T")
 SIZES = (10_000, 100_000, 1_000_000)
 WIDTH, QUERIES, WORDS, LENGTH = 384, 9, 40, 25.0
-KB_A_DOCUMENT = 100  # on disk: the store, a base, and a new one beside it
+KB_A_DOCUMENT = 65  # on disk at most: the store, a base, and a new one beside it
 PORTION = 2_000
 
 

@@ -286,6 +286,7 @@ class Ceilings:
         near = [
             some
             for part in self._parts
+            if len(part.ceilings)
             for some in part.table.scan(
                 asked, len(part.ceilings), partial(self._near, thresholds, part), part.preserved
             )

@@ -196,10 +196,8 @@ class Table:
         def one(start: int, block: _Block) -> T:
             here: Any = slice(start, min(start + BLOCK_ROWS, count))
             codes = block.codes[: here.stop - start]
-            if wanted is not None:
-                few = np.flatnonzero(wanted(here))
-                if 2 * len(few) < len(codes):
-                    here, codes = start + few, codes[few]
+            if wanted is not None and 2 * np.count_nonzero(chosen := wanted(here)) < len(codes):
+                here, codes = start + np.flatnonzero(chosen), codes[chosen]
             products = self.screen.multiply(codes, asked)
             products *= scales[here, None]
             return work(here, products, asked)

@@ -5,7 +5,7 @@ One file a generation, `base.<generation>.bin`:
     magic (8) | header length (8, little endian) | sha256 of the header (32) | header, JSON | arrays
 
 The header names the store, the generation, the sequence the arrays reflect, the length of the file,
-and for each array its dtype, shape, offset (a multiple of 64), sha256 and checksum.
+and for each array its dtype, shape, offset (a multiple of 64), sha256 and checksum (XXH3).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh3_128
 
-from incdsi.checksum import BLOCK, Checksum
 from incdsi.durable import fsync
 from incdsi.errors import CorruptStore, InvalidInput
 from incdsi.mapped import let_go
@@ -31,10 +31,9 @@ from incdsi.mapped import let_go
 MAGIC = b"IDSIBASE"
 _ALIGNMENT = 64
 _PART = 4096  # rows of an array that are written at a time
-_READ = 32 * BLOCK  # bytes of one that are in memory at a time while it is checked
-_UNKNOWN = "0" * 64  # in place of a digest, as long as one
+_READ = 1 << 24  # bytes of one that are in memory at a time while it is checked
 _FIXED = 8 + 8 + 32
-_DIGESTS: Mapping[str, Any] = {"sha256": hashlib.sha256, "checksum": Checksum}
+_DIGESTS: Mapping[str, Any] = {"sha256": hashlib.sha256, "checksum": xxh3_128}
 _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 
 
@@ -157,7 +156,8 @@ class _Written:
         self._file = file
         self._identity = identity
         self._arrays = arrays
-        self._digests = {name: dict.fromkeys(_DIGESTS, _UNKNOWN) for name in arrays}
+        nothing = {kind: begin().hexdigest() for kind, begin in _DIGESTS.items()}  # as long as what will be written
+        self._digests = dict.fromkeys(arrays, nothing)
 
     def write(self) -> None:
         start = _aligned(_FIXED + len(self._packed()))  # as long as it will be in the end

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from incdsi.checksum import file_checksum
 from incdsi.durable import link_or_copy
 from incdsi.text.encoders.bert import Bert
 from incdsi.text.encoders.graph import Graph
@@ -18,6 +17,7 @@ from incdsi.text.encoders.manifest import (
     WEIGHTS,
     Manifest,
     digests,
+    file_checksum,
     file_sha256,
     write_manifest,
 )

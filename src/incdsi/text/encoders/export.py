@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from incdsi.checksum import file_checksum
 from incdsi.durable import appearing_folder
 from incdsi.errors import InvalidInput, MissingExtra
 from incdsi.text.encoders.manifest import (
@@ -24,6 +23,7 @@ from incdsi.text.encoders.manifest import (
     TOKENIZER,
     Manifest,
     digests,
+    file_checksum,
     file_sha256,
     write_manifest,
 )

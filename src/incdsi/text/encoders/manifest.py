@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from incdsi.checksum import file_checksum
+from xxhash import xxh3_128
+
 from incdsi.durable import appearing_file
 from incdsi.errors import InvalidFile, ModelNotFound, UnsupportedFormat
 
@@ -104,6 +105,12 @@ def file_sha256(path: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def file_checksum(path: Path) -> str:
+    """The XXH3 of a file's bytes: finds rot, at the speed of memory."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, xxh3_128).hexdigest()
 
 
 def _written(manifest: Manifest) -> bytes:
