@@ -96,7 +96,11 @@ class Pool:
         return found
 
     def _rows(self, numbers: Indices, get: Callable[[Table, NDArray[np.intp]], Floats]) -> Floats:
+        parts = list(self.where.of(numbers).by_table())
+        if len(parts) == 1:  # as almost always: nothing is copied twice
+            table, _, indices = parts[0]
+            return get(self.tables[table], indices)
         found = np.empty((len(numbers), self.tables[OWN].width), dtype=np.float32)
-        for table, here, indices in self.where.of(numbers).by_table():
+        for table, here, indices in parts:
             found[here] = get(self.tables[table], indices)
         return found
