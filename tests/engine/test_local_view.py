@@ -20,6 +20,7 @@ from incdsi.filters import Filter, matches, parse
 from incdsi.records import Record, StoredQuery, TextVectors
 from incdsi.rows.products import exact
 from incdsi.rows.scores import LENT
+from incdsi.rows.texts import DISCOUNT
 from incdsi.search import fused
 from tests.rows.screens import SCREENS
 
@@ -80,7 +81,7 @@ def bm25(shelf: Shelf, text: str) -> tuple[np.ndarray, float]:
         df = sum(word in bag for bag in bags)
         weight = np.log1p((n - df + 0.5) / (df + 0.5))
         limit += weight
-        scores += [weight * bag[word] / (bag[word] + 0.9 * (0.25 + 0.75 * bag.total() / mean)) for bag in bags]
+        scores += [weight * bag[word] / (bag[word] + 0.6 * (0.25 + 0.75 * bag.total() / mean)) for bag in bags]
     return scores, limit
 
 
@@ -98,7 +99,7 @@ def in_deviations_of_their_kind(own: list[TextVectors], query: np.ndarray) -> np
         [
             max(
                 in_deviations(exact(one.texts, query), texts).max(),
-                ((exact(one.asked, query) - mean) / deviation).max(initial=-np.inf),
+                (DISCOUNT * (exact(one.asked, query) - mean) / deviation).max(initial=-np.inf),
             )
             for one in own
         ]
