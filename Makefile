@@ -146,6 +146,13 @@ bench-start: $(READY) $(VENV)/.peers  ## one search from a shell at 10,000 docum
 bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (an hour, 100 GB)
 	$(BIN)/python -m benchmarks.scale
 
+.PHONY: bench-commits bench-encoders
+bench-commits: $(READY)  ## additions and searches of an older commit beside today's: COMMIT=v1.0
+	$(BIN)/python -m benchmarks.commits $(COMMIT)
+
+bench-encoders: $(READY)  ## another encoder beside the default one, quality and cost: ENCODER=PATH
+	$(BIN)/python -m benchmarks.encoders --encoder $(ENCODER)
+
 bench-milvus: $(READY)  ## an index in a folder, in Milvus Lite and on a Milvus server, side by side
 	$(BIN)/python -m benchmarks.milvus
 
