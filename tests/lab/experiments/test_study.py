@@ -243,6 +243,9 @@ def test_several_seeds_make_one_report(finished: Finished) -> None:
     retrained = hits1(main_table.retrained(finished.study)["ranks"]["old"])
     assert rows["full retraining"][1] == f"{retrained:.1f} ± 0.0"
     assert len(each.columns) == 3
+    told = [aim.text for aim in section.aims]
+    for how in ("General form by the rule", "The product itself, from nothing", "The product itself, trained first"):
+        assert sum(text.startswith(how) for text in told) == 2  # old and new
     assert seeds.stream_section([finished.study]).tables[0].rows
 
 
