@@ -185,12 +185,16 @@ class Table:
         count: int,
         work: Callable[[Any, Floats, Asked], T],
         wanted: Callable[[slice], NDArray[np.bool_]] | None = None,
+        *,
+        large: bool | None = None,
     ) -> list[T]:
         """What `work` makes of each block's screened products (r, b), of the first `count` rows.
 
         It is told which rows they are of, a slice or indices, and what was asked, for the doubt. Where fewer than half
         of a block's rows are `wanted`, the others are left out. Large scans share the processor's cores.
         """
+        if large is None:
+            large = count * asked.codes.size >= WORTH_SHARING
         scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
@@ -207,20 +211,23 @@ class Table:
 
         starts = range(0, count, BLOCK_ROWS)
         blocks = self._blocks[: len(starts)]
-        if len(blocks) == 1 or count * asked.codes.size < WORTH_SHARING:
+        if len(blocks) == 1 or not large:
             return some(slice(None))
         size = -(-len(blocks) // (SHARES * _count_cores()))
         shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
         return list(itertools.chain.from_iterable(_cores().map(some, shares)))
 
     def products(self, vectors: Floats, count: int) -> tuple[Floats, Asked]:
-        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
+        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked.
+
+        It is as large as for one of them: where many queries come, others want the cores as well.
+        """
         asked, found = self.screen.asked(vectors), np.empty((len(vectors), count), dtype=np.float32)
 
         def keep(here: slice, products: Floats, _: Asked) -> None:
             found[:, here] = products.T
 
-        self.scan(asked, count, keep)
+        self.scan(asked, count, keep, large=count * self.width >= WORTH_SHARING)
         return found, asked
 
     def products_of_one(
