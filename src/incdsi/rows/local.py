@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.rows.ceilings import COLUMNS, Ceilings
 from incdsi.rows.int8 import Int8
 from incdsi.rows.moments import Moments
 from incdsi.rows.pool import Where
-from incdsi.rows.preserve import COLUMNS, OWNERS, Ceilings, PreserveTable
+from incdsi.rows.preserve import OWNERS, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import BLOCK_ROWS, Table
@@ -81,7 +82,7 @@ class LocalRows:
         self.dimension = dimension
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
-        self._preserve = PreserveTable(dimension, chosen, beside)
+        self._preserve = PreserveTable(dimension, chosen, self._vectors, beside)
         self.moment = Moment(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:

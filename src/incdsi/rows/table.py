@@ -42,6 +42,7 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._still: _Block | None = None  # the first rows, if they came at once and lie still: gathered in one go
         self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
         self._touched = 0  # rows that were gathered since the memory they take was looked at
@@ -67,6 +68,8 @@ class Table:
         if isinstance(rows, np.memmap):
             self._mapped.append(rows)
         first, start = self._count, 0
+        if first == 0 and coded is not None and _lies_still(rows) and _lies_still(coded.codes):
+            self._still = _Block(rows, coded.codes)
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
             some = rows[start:stop]
@@ -92,7 +95,7 @@ class Table:
 
     def overwrite(self, indices: NDArray[np.intp], rows: Floats) -> None:
         """Other rows (m, h) at these rising indices; whoever reads meanwhile sees some of them already."""
-        coded = self.screen.coded(rows)
+        coded, self._still = self.screen.coded(rows), None
         for block, places, here in self._places(indices):
             block.overwrite(places, rows[here], coded.codes[here])
         for kept, values in (
@@ -160,22 +163,32 @@ class Table:
         """The rows at these indices as the screen knows them, (m, h)."""
         return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
 
+    def codes(self, indices: NDArray[np.intp]) -> tuple[NDArray[Any], Floats]:
+        """The codes (m, h) of the rows at these indices and their scales (m,)."""
+        return self._codes(indices), self._scales.values[indices]
+
     def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         if np.any(indices[1:] < indices[:-1]):
             order = np.argsort(indices)
             return self._codes(indices[order])[np.argsort(order)]
         result = np.empty((len(indices), self.width), dtype=self.screen.dtype)
         for block, places, here in self._places(indices):
-            result[here] = block.codes[places]
+            np.take(block.codes, places, axis=0, out=result[here], mode="clip")
         return result
 
     def _places(self, indices: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp], slice]]:
         """Block by block, where in it and where among the rising indices its rows are."""
-        blocks = self._blocks
-        ends = np.searchsorted(indices, BLOCK_ROWS * np.arange(len(blocks) + 1)).tolist()
-        if ends[0] > 0 or ends[-1] < len(indices):
+        still, blocks = self._still, self._blocks
+        if len(indices) and not 0 <= indices[0] <= indices[-1] < self._count:
             raise IndexError(f"an index is out of range: there are {self._count} rows")
-        for number, (start, stop) in enumerate(itertools.pairwise(ends)):
+        done = 0
+        if still is not None and (done := int(np.searchsorted(indices, len(still.rows)))):
+            yield still, indices[:done], slice(0, done)
+        if done == len(indices):
+            return
+        first, last = int(indices[done]) // BLOCK_ROWS, int(indices[-1]) // BLOCK_ROWS
+        ends = done + np.searchsorted(indices[done:], BLOCK_ROWS * np.arange(first, last + 2))
+        for number, (start, stop) in enumerate(itertools.pairwise(ends.tolist()), start=first):
             if start < stop:
                 yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)
 
