@@ -2,8 +2,8 @@
 
 Nine tenths of a set are trained together (`Index.build(train="frozen")`), which rehearses how newcomers are placed. The
 rest joins by each way of placing, and questions of old and new documents are answered by the learned vectors, beside
-dense search and what training all of them together finds; as the index chose, by fused search too. With `--by val`
-validation questions are asked, and nothing is written.
+dense search and what training all of them together finds; as the index chose, by fused search too. What is to be
+mended is judged by validation questions, which are asked beside test questions and told alone.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from incdsi.progress import Stopwatch
 from incdsi.text.generators import Spans
 from incdsi_lab.anchors import Anchor, Meaning, PlainHybrid
 from incdsi_lab.baselines.protocol import Part
+from incdsi_lab.baselines.protocol import joined as both
 from incdsi_lab.embedded import KnownTexts, cache_home
 from incdsi_lab.ranking import Ranks, ranks_among
 
@@ -155,18 +156,25 @@ def told(ranks: dict[str, Ranks]) -> Result:
     return compared(ranks, [*pairs, (FUSED, "plain hybrid")])
 
 
-def measured(data: RealData, by: Questions, known: int, seeds: Sequence[int]) -> dict[str, Result]:
-    """By old and by new documents, over all draws of who is new."""
+def measured(data: RealData, known: int, seeds: Sequence[int]) -> Result:
+    """By part of the questions, by old and by new documents, over all draws of who is new."""
+    by = both([data.val, data.test])
+    is_test = np.arange(len(by)) >= len(data.val)
     together, found = retrained(data, by, known), []
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=cache_home(), prefix="newcomers-") as folder:
             ranks, new = joined(data, by, known, seed, Path(folder) / "index")
         found.append(({**ranks, RETRAINED: together}, new))
-    sides = {}
-    for side in ("old", "new"):
-        parts = [{way: some[new == (side == "new")] for way, some in ranks.items()} for ranks, new in found]
-        sides[side] = told({way: np.concatenate([part[way] for part in parts]) for way in parts[0]})
-    return sides
+
+    def side(*, test: bool, young: bool) -> Result:
+        parts = [{way: some[(is_test == test) & (new == young)] for way, some in ranks.items()} for ranks, new in found]
+        return told({way: np.concatenate([part[way] for part in parts]) for way in parts[0]})
+
+    return {
+        "validation": {"old": side(test=False, young=False), "new": side(test=False, young=True)},
+        "old": side(test=True, young=False),
+        "new": side(test=True, young=True),
+    }
 
 
 def main() -> None:
@@ -175,19 +183,17 @@ def main() -> None:
     parser.add_argument("--known", type=int, default=20, metavar="N", help="questions a document at most")
     parser.add_argument("--documents", type=int, metavar="N", help="a drawn set of so many documents; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="SEED", help="which tenth is new")
-    parser.add_argument("--by", choices=("val", "test"), default="test", help="which questions are asked")
     arguments = parser.parse_args()
     for name in arguments.sets:
         data = real_data(name)
         if arguments.documents and arguments.documents < len(data.documents):
             data = data.only(np.random.default_rng(0).permutation(len(data.documents))[: arguments.documents])
-        sides = measured(data, data.part(arguments.by), arguments.known, arguments.seeds)
-        for way, quality in sides["new"]["quality"].items():
-            say(f"{way}: old {sides['old']['quality'][way]['hits_at_1']}, new {quality['hits_at_1']}")
-        if arguments.by == "val":
-            continue
+        found = measured(data, arguments.known, arguments.seeds)
+        old, new = (found["validation"][side]["quality"] for side in ("old", "new"))
+        for way in new:
+            say(f"validation, {way}: old {old[way]['hits_at_1']:.1f}, new {new[way]['hits_at_1']:.1f}")
         drawn = f"-{arguments.documents}" if arguments.documents else ""
-        result = {"documents": len(data.documents), "known": arguments.known, "seeds": arguments.seeds, **sides}
+        result = {"documents": len(data.documents), "known": arguments.known, "seeds": arguments.seeds, **found}
         print("written to", write(f"newcomers-{name}{drawn}", {name: result}))
 
 
