@@ -27,7 +27,7 @@ from incdsi.engine.protocol import Bench
 from incdsi.hyperparameters import SAFE, Hyperparameters
 from incdsi.index.draft import Draft, Drafter
 from incdsi.index.placement import place_many
-from incdsi.index.quality import LEARNED_ALONE, Probe, ranks_by_fusion
+from incdsi.index.quality import Probe, learned_ranks, ranks_by_fusion
 from incdsi.index.rehearsal import for_newcomers, level_of, safe_at, scale_of, scaled
 from incdsi.index.stage_one import stage_one
 from incdsi.progress import Stopwatch
@@ -63,14 +63,13 @@ class Company:
             CHOSEN: engine.view().settings.hyperparameters,
         }
 
-    def ranks(self, how: Hyperparameters) -> tuple[Ranks, Ranks]:
-        """The rank of each question's document once all have joined this way, by learned vectors and fused."""
+    def joined(self, how: Hyperparameters) -> Bench:
+        """Everybody, once all have joined this way."""
         view = self.index.engine.view()
         bench: Bench = view.bench()
         placed = place_many(bench, self.drafts, replace(view.settings, hyperparameters=how))
         bench.put([one.record for one in placed])
-        learned, fused = ranks_by_fusion(bench, self.probes, [LEARNED_ALONE, view.settings.fusion])
-        return learned, fused
+        return bench
 
 
 def company(
@@ -119,9 +118,10 @@ def joined(data: RealData, by: Questions, known: int, seed: int, folder: Path) -
         here = company(index, data, [data.documents[place] for place in sorted(new)], asked, by)
         for way, how in here.ways().items():
             say(f"{len(here.drafts):,} join: {way}")
-            ranks[way], fused = here.ranks(how)
+            bench = here.joined(how)
+            ranks[way] = learned_ranks(bench, here.probes)
             if way == CHOSEN:
-                ranks[FUSED] = fused
+                (ranks[FUSED],) = ranks_by_fusion(bench, here.probes, [index.engine.view().settings.fusion])
     return {**ranks, **plain(data, by)}, np.isin(by.owners, sorted(new))
 
 
