@@ -37,3 +37,9 @@ def test_few_questions_that_part_perfectly_do_not_make_it_certain() -> None:
 def test_evidence_beyond_all_measure_is_still_a_probability() -> None:
     with np.errstate(all="raise"):
         assert Confidence(0.0, (1.0,)).of(np.array([[-1e9], [0.0], [1e9]])).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_a_fit_by_less_evidence_leaves_the_rest_unread() -> None:
+    older = Confidence(0.5, (1.0, -2.0))
+    evidence = np.array([[0.3, 0.1, 1.0], [2.0, 0.4, 0.0]])
+    assert older.of(evidence).tolist() == older.of(evidence[:, :2]).tolist()

@@ -13,7 +13,7 @@ from incdsi.engine.protocol import Best
 from incdsi.engine.settings import Fusion
 from incdsi.errors import InvalidInput
 from incdsi.rows.scores import WHOLE, Share, Spread
-from incdsi.search import FIRST, Fused, Part, check_k, check_mode, fused, rank_within
+from incdsi.search import FIRST, Fused, Part, check_k, check_mode, evidence, fused, rank_within
 
 LIMIT = 5.0  # no lexical score reaches it
 FUSIONS = st.builds(Fusion, st.sampled_from([0.0, 0.05, 0.3, 0.5, 0.95]), st.sampled_from([0.0, 0.4, 0.8, 1.0]))
@@ -148,3 +148,18 @@ def test_the_three_modes_are_known(mode):
 def test_any_other_mode_is_refused_with_those_there_are(mode):
     with pytest.raises(InvalidInput, match="fused, learned, lexical"):
         check_mode(mode)
+
+
+def test_evidence_is_the_score_the_leads_and_whether_people_asked_for_it() -> None:
+    parts = Known([1.0, 3.0, 2.0]), Known([5.0, 1.0, 0.0]), Known([0.0, 0.0, 0.0], hides_zero=True)
+    whole = fused(*parts, Fusion(0.0, 0.5))
+    best = whole.top(3)
+    found = evidence(whole, best.rows, best.scores, np.array([True, False, True]))
+    assert found.shape == (3, 6)
+    assert found[:, 0].tolist() == best.scores.tolist()
+    assert found[:, 1] == pytest.approx(best.scores - best.scores[[1, 0, 0]])
+    for column, part in zip(found[:, 2:5].T, whole.parts, strict=True):
+        values = part.of_rows(best.rows)
+        others = [np.delete(part.of_rows(np.arange(1, 4)), row - 1).max() for row in best.rows]
+        assert column == pytest.approx(values - others)
+    assert found[:, 5].tolist() == [1.0, 0.0, 1.0]

@@ -24,6 +24,7 @@ def told_right(index: Index, asked: Sequence[Probe]) -> Result | None:
         parts = view.learned(probe.embedding), view.nearest(probe.embedding), view.lexical(probe.text)
         whole = fused(*parts, view.settings.fusion)
         first = whole.top(1)
-        told[place] = confidence.of(evidence(whole, first.rows, first.scores))[0]
+        seen = evidence(whole, first.rows, first.scores, view.asked_for(first.rows))
+        told[place] = confidence.of(seen)[0]
         right[place] = first.rows[0] == probe.row
     return reliability(told, right)

@@ -48,8 +48,11 @@ class Confidence:
         return cls(stored["intercept"], tuple(stored["slopes"]))
 
     def of(self, evidence: Doubles) -> Doubles:
-        """The probability that each hit is right, by its evidence (m, f): to float32's precision."""
-        logits = np.multiply(evidence, self.slopes).sum(axis=1) + self.intercept
+        """The probability that each hit is right, by its evidence (m, f): to float32's precision.
+
+        Evidence beyond what it was fitted on says nothing: an older fit had less.
+        """
+        logits = np.multiply(evidence[:, : len(self.slopes)], self.slopes).sum(axis=1) + self.intercept
         return _logistic(logits).astype(np.float32).astype(np.float64)
 
 

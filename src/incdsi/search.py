@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incdsi.engine.protocol import Best, Doubles, Rows, Scored
 from incdsi.engine.settings import Fusion
@@ -118,14 +119,15 @@ def fused(learned: Scored, nearest: Scored, lexical: Scored, fusion: Fusion) -> 
     )
 
 
-def evidence(whole: Fused, rows: Rows, scores: Doubles) -> Doubles:
-    """What tells right hits from wrong ones, (hits, 2 + parts): their scores and leads, by the whole and by each part.
+def evidence(whole: Fused, rows: Rows, scores: Doubles, asked_for: NDArray[np.bool_]) -> Doubles:
+    """What tells right hits from wrong ones, (hits, 3 + parts): their scores and leads, by the whole and by each part.
 
-    Of the best hits, best first. A lead is over the best other document.
+    Of the best hits, best first. A lead is over the best other document. A document that people asked for before has
+    more to score by, right or wrong.
     """
     best = scores[:2] if len(scores) > 1 else whole.top(2).scores
     leads = [_leads(part.of_rows(rows), part.values(part.scored.top(2).scores)) for part in whole.parts]
-    return np.column_stack([scores, _leads(scores, best), *leads])
+    return np.column_stack([scores, _leads(scores, best), *leads, asked_for])
 
 
 def _leads(values: Doubles, best: Doubles) -> Doubles:

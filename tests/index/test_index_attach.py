@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from index_samples import TOY, ToyEncoder, answers, asked, asked_for, doc, docs, path_of, record, stored, vectors
 
+from incdsi.engine.protocol import View
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.index import Index
 from incdsi.index.draft import held_out_of
@@ -182,3 +184,28 @@ def test_deleting_many_resolves_each_neighbour_once(index: Index) -> None:
     assert seen
     assert seen == [(number, len(seen)) for number in range(1, len(seen) + 1)]
     assert index.verify() == []
+
+
+def test_a_view_knows_which_documents_people_asked_for(index: Index, place: Place, reopen: Reopen) -> None:
+    def known(view: View) -> set[str]:
+        rows = np.array([row for row in ids if row in view])
+        return {ids[row] for row in rows[view.asked_for(rows)].tolist()}
+
+    batch = docs(8)
+    index.add_many(batch, asked_for(batch[:3], 1))
+    index.attach({"d4": ["river of four"]})
+    index.teach("something entirely new", "d5")
+    index.update(doc("d6", 1))
+    index.delete(["d0"])
+    ids = {one.row: one.document.id for one in index.engine.records()}
+    view = index.engine.view()
+    assert known(view) == {"d1", "d2", "d4", "d5"}
+    assert view.asked_for(np.empty(0, dtype=np.int64)).tolist() == []
+    bench, one = view.bench(), record(index, "d4")
+    bench.put([replace(one, queries=tuple(query for query in one.queries if query.generated))])
+    bench.remove([record(index, "d5").row])
+    assert known(bench) == {"d1", "d2"}
+    assert known(bench.bench()) == {"d1", "d2"}
+    assert known(view) == {"d1", "d2", "d4", "d5"}
+    index.close()
+    assert known(reopen(place("shop")).engine.view()) == {"d1", "d2", "d4", "d5"}

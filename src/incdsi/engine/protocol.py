@@ -150,6 +150,10 @@ class View(Protocol):
         """Whether another document than that in the row has this query."""
         ...
 
+    def asked_for(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these documents are placed by something that people asked or taught, (m,)."""
+        ...
+
     def bench(self) -> Bench:
         """The same documents, to be changed without anybody seeing it."""
         ...

@@ -129,7 +129,7 @@ def fitted_confidence(panels: Sequence[Panel], fusion: Fusion) -> Confidence | N
         for parts, probe in zip(_parts(view, asked), asked, strict=True):
             whole = fused(*parts, fusion)
             found = whole.top(HITS)
-            seen.append(evidence(whole, found.rows, found.scores))
+            seen.append(evidence(whole, found.rows, found.scores, view.asked_for(found.rows)))
             right.append(found.rows == probe.row)
     both = right and len({bool(one) for some in right for one in some}) == 2
     return Confidence.fitted(np.concatenate(seen), np.concatenate(right)) if both and len(right) >= LEAST else None

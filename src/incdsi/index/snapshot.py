@@ -98,7 +98,8 @@ class Snapshot:
         rows, scores, found = self._best(ranking, k, watch, most_bytes)
         parts = {name: contribution(rows) for name, contribution in ranking.parts.items()}
         if self.settings.confidence is not None and isinstance(ranking.scored, Fused):
-            parts["confidence"] = self.settings.confidence.of(evidence(ranking.scored, rows, scores))
+            seen = evidence(ranking.scored, rows, scores, self.view.asked_for(rows))
+            parts["confidence"] = self.settings.confidence.of(seen)
         with watch.step("snippets"):
             extracts = [excerpts.of(row, *one) for row, one in zip(rows.tolist(), found, strict=True)]
         hits = [

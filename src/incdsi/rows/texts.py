@@ -148,6 +148,10 @@ class OwnTexts:
         """What there is now."""
         return Both(self._texts.rows.moment, self._asked.rows.moment)
 
+    def asked_for(self, slots: Slots) -> Mask:
+        """Which of these slots have anything that was asked."""
+        return np.asarray(self._asked.groups.places(slots)[1] > 0)
+
     def append_many(
         self, texts: Sequence[Floats], asked: Sequence[Floats], instead_of: Sequence[int | None] = ()
     ) -> None:

@@ -110,6 +110,9 @@ class Live:
         """Whether another document than that in the row has this query."""
         return self._queries.elsewhere(query, row)
 
+    def asked_for(self, rows: Rows) -> NDArray[np.bool_]:
+        return self.view().asked_for(rows)
+
     def bench(self) -> Self:
         """The same documents without empty slots; searches in this one go on undisturbed."""
         bench = type(self)(self.settings, writer=self.writer)

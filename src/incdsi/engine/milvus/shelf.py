@@ -84,6 +84,7 @@ class Shelf:
         self.bench: Live | None = None  # documents that are on no server
         self._places = {name: Growing(np.int64) for name in ("row", "key", "first", "count", "held_out", "preserved")}
         self._asked, self._flags = Growing(np.bool_), Groups()  # which of each slot's query rows were asked
+        self._asked_for = Growing(np.bool_)  # which slots are placed by any of them
         self._ids: list[str] = []
         self._slots: dict[int, int] = {}
         self._rows: dict[str, int] = {}
@@ -145,6 +146,11 @@ class Shelf:
         flags: Mask = self._asked.values[self._flags.starts(slots) + keys - self.all("first")[slots]]
         return flags
 
+    def asked_for(self, slots: Slots) -> Mask:
+        """Which of these slots are placed by something that people asked."""
+        flags: Mask = self._asked_for.values[slots]
+        return flags
+
     # Changing
 
     def put(self, shown: Sequence[Shown], old: Mapping[int, Old]) -> None:
@@ -165,6 +171,7 @@ class Shelf:
         alive[gone] = False
         learned = self.moment.learned.added(np.stack([record.vector for record in records]))
         own = [record.texts for record in records]
+        self._asked_for.append(np.array([len(one.asked) > 0 for one in own], dtype=bool))
         texts = self.moment.texts.added(np.concatenate([one.texts for one in own]))
         questions = self.moment.asked.added(np.concatenate([one.asked for one in own]))
         self.moment = _without(Moment(alive, learned, texts, questions), [old[r.row] for r in records if r.row in old])
@@ -216,6 +223,7 @@ class Shelf:
         places, sizes = self._flags.places(slots)
         other._asked.append(self._asked.values[places])
         other._flags.append(sizes)
+        other._asked_for.append(self._asked_for.values[slots])
         other._ids = [self._ids[slot] for slot in slots]
         rows = self.rows[slots].tolist()
         other.queries.fill(rows, self.queries.to_arrays(rows))

@@ -111,6 +111,9 @@ class MilvusView:
     def elsewhere(self, query: str, row: int) -> bool:
         return self._shelf.queries.elsewhere(query, row)
 
+    def asked_for(self, rows: Rows) -> Mask:
+        return self._shelf.asked_for(self.slots(rows))
+
     def bench(self) -> MilvusBench:
         return MilvusBench(self._server, self._shelf.copied(), self.settings)
 
