@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from incdsi.hyperparameters import BOLD, SAFE
 from incdsi.index import rehearsal
 from incdsi.index.draft import held_out_of
 from incdsi.index.quality import probes
-from incdsi.index.rehearsal import BETWEEN, FEW, for_newcomers, level_of, safe_at, scale_of, scaled
+from incdsi.index.rehearsal import BETWEEN, FEW, Rehearsed, for_newcomers, level_of, safe_at, scale_of, scaled
 from incdsi.index.tuning import LADDER
 from incdsi.records import Record, StoredQuery
 from incdsi.solver import Problem, solve
@@ -70,9 +71,20 @@ def test_the_weights_are_those_that_find_most_newcomers_and_keep_the_others(
     monkeypatch.setattr(
         rehearsal,
         "_tried",
-        lambda engine, asked, taken, how: rehearsal.Rehearsed(hyperparameters=how, old=next(old), new=next(new)),
+        lambda engine, asked, taken, how: Rehearsed(hyperparameters=how, old=np.full(9, next(old)), new=next(new)),
     )
     assert for_newcomers(trained.engine, asked, None).weights == LADDER[3].weights
+
+
+def test_what_a_few_questions_cannot_tell_from_none_is_no_loss() -> None:
+    def found(*old: float) -> Rehearsed:
+        return Rehearsed(hyperparameters=SAFE, old=np.array(old), new=0.0)
+
+    best = found(*[100.0] * 100)
+    one_second = found(50.0, *[100.0] * 99)
+    assert one_second.lost(best) == pytest.approx(0.5 - math.sqrt(0.5**2 * 99) / 10, abs=1e-6)
+    assert found(*[99.0] * 100).lost(best) == 1.0  # each a little: for sure
+    assert found().lost(found()) == 0.0
 
 
 def test_without_enough_questions_what_is_known_decides(trained: Index, tmp_path: Path) -> None:
