@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incdsi.rows import LocalRows, preserve
+from incdsi.rows import LocalRows, ceilings
 from incdsi.rows.table import BLOCK_ROWS, Table
 
 WIDTH, EACH = 8, 4
@@ -27,12 +27,12 @@ def test_removing_the_oldest_documents_makes_no_pass_look_at_everything(
 ) -> None:
     seen: list[int] = []
 
-    class Watched(preserve._Found):
+    class Watched(ceilings._Found):
         def __init__(self, found: np.ndarray, *others: np.ndarray) -> None:
             seen.append(len(found))
             super().__init__(found, *others)
 
-    monkeypatch.setattr(preserve, "_Found", Watched)
+    monkeypatch.setattr(ceilings, "_Found", Watched)
     for slot in range(removed):
         rows.remove_many([slot])
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
