@@ -84,3 +84,11 @@ def test_one_vector_is_near_to_what_it_is_near_to_among_others(rows: LocalRows) 
     for vector, near in zip(vectors, rows.under(1.0).nearest(vectors, 100), strict=True):
         (alone,) = rows.under(1.0).nearest(vector[None], 100)
         assert len(set(alone.indices.tolist()) & set(near.indices.tolist())) >= 80
+
+
+def test_a_pass_that_proved_nothing_is_not_asked_again_for_more(rows: LocalRows) -> None:
+    ceilings, vector = rows.under(1.0), np.full((1, WIDTH), 2.0)
+    (few,) = ceilings.nearest(vector, 100)
+    (many,) = ceilings.nearest(vector, 10_000)
+    assert few.radius < 0  # more than so many are violated
+    assert many.radius > 0
