@@ -13,22 +13,46 @@ from incdsi.preserve import Nearest
 from incdsi.rows.likely import Likely
 from incdsi.rows.pool import OWN, Pool
 from incdsi.rows.products import Asked, Doubles, Floats
-from incdsi.rows.table import Table
+from incdsi.rows.table import Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
+ALONE = 4  # vectors that look at likely rows first; more of them share a pass, which is quicker
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
 FEW_LEFT = 1 / 4  # of all rows: looking at so many again costs less than at all of them
 SHORTEST = 1e-19  # a row that is not longer is none
 ROUNDING = 2.0**-20  # of a vector's length and of a slack: more than float32 loses on the way to one
 
 
+class Slopes:
+    """What slacks of a table's rows need that no ceiling changes: by how much each falls as its product grows."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._values = Growing(np.float32)
+        self.most_unsure = 0.0  # of any row: the screen's error as a part of its length
+
+    @property
+    def values(self) -> Floats:
+        """-1 / length of each row, (n,)."""
+        return self._values.values
+
+    def append(self, count: int, preserved: NDArray[np.intp]) -> None:
+        """There are so many rows now, and these are preserved from now on."""
+        lengths, errors = self._table.lengths, self._table.errors
+        new = np.maximum(lengths[len(self._values.values) : count], SHORTEST)
+        self._values.append((-1.0 / new).astype(np.float32))
+        self.most_unsure = max(self.most_unsure, float((errors[preserved] / lengths[preserved]).max(initial=0.0)))
+
+
 class _Part:
     """What lies in one table: its rows' numbers and ceilings, infinite where a row is not preserved."""
 
-    def __init__(self, table: Table, numbers: NDArray[np.int32], ceilings: Doubles) -> None:
+    def __init__(self, table: Table, numbers: NDArray[np.int32], ceilings: Doubles, slopes: Slopes) -> None:
         self.table = table
         self.numbers = numbers
         self.ceilings = ceilings
+        self.slopes = slopes.values[: len(ceilings)]
+        self.most_unsure = slopes.most_unsure
 
     def preserved(self, here: Any) -> NDArray[np.bool_]:
         return np.asarray(self._preserved[here])
@@ -44,38 +68,32 @@ class _Part:
     def slack(self, here: Any, products: Floats) -> Floats:
         """How far vectors must move to violate these rows, from products (r,) or (r, b), which it overwrites."""
         wide = slice(None) if products.ndim == 1 else (slice(None), None)
-        per_length, at_zero = self.line
-        products *= per_length[here][wide]
-        products += at_zero[here][wide]
+        products *= self.slopes[here][wide]
+        products += self._at_zero[here][wide]
         return products
-
-    @cached_property
-    def most_unsure(self) -> float:
-        """The most that any preserved row is."""
-        return float(np.where(self._preserved, self.unsure(slice(None)), 0.0).max(initial=0.0))
 
     @cached_property
     def _preserved(self) -> NDArray[np.bool_]:
         return np.isfinite(self.ceilings)
 
     @cached_property
-    def line(self) -> tuple[Floats, Floats]:
-        """A row's slack is a line in its product with the vector: its slope, and its value where that is 0."""
-        per_length = 1.0 / self.lengths(slice(None))
+    def _at_zero(self) -> Floats:
+        """The slacks where products are 0."""
         with np.errstate(over="ignore"):
-            return -per_length.astype(np.float32), (self.ceilings * per_length).astype(np.float32)
+            return (-self.ceilings * self.slopes).astype(np.float32)
 
 
 class _Seen(NamedTuple):
     """What a pass found for one vector: the screened slack of each part's rows, at most `unsure` too much.
 
-    No slack that was at most `threshold` was missed.
+    No slack that was at most `threshold` was missed, when so many were asked for.
     """
 
     vector: NDArray[np.float64]
     slacks: list[Floats]
     unsure: float
     threshold: float
+    limit: int
 
 
 class Ceilings:
@@ -89,14 +107,15 @@ class Ceilings:
         self,
         pool: Pool,
         ceilings: Sequence[Doubles],
+        slopes: Sequence[Slopes],
         owners: NDArray[np.int32],
         alive: NDArray[np.intp],
         likely: Likely | None = None,
     ) -> None:
         self._pool = pool
         self._parts = [
-            _Part(table, pool.numbers(number), some)
-            for number, (table, some) in enumerate(zip(pool.tables, ceilings, strict=True))
+            _Part(table, pool.numbers(number), some, own)
+            for number, (table, some, own) in enumerate(zip(pool.tables, ceilings, slopes, strict=True))
         ]
         self._owners = owners
         self._alive = alive  # others have no ceiling: nobody can violate them
@@ -107,10 +126,10 @@ class Ceilings:
         return len(self._owners)
 
     def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        """For each vector (b, h) at most `limit` rows that it violates; none at all where a pass is quick enough."""
-        if self._likely is None:
+        """For each vector (b, h) at most `limit` rows that it violates; none at all where a pass is as quick."""
+        if self._likely is None or len(vectors) > ALONE:
             return []
-        return [self._listed(numbers, -np.inf) for numbers in self._likely.violated(vectors, limit)]
+        return [self._listed(self._likely.violated(vector, limit), -np.inf) for vector in vectors]
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         """For each vector (b, h) at most `limit` rows, those nearest to violation."""
@@ -128,7 +147,7 @@ class Ceilings:
         """As for many, but what an earlier pass saw out of reach is not looked at again."""
         asked = self._pool.tables[OWN].screen.asked(vector.astype(np.float32)[None])
         unsure = float(asked.doubt(max(part.most_unsure for part in self._parts), 1.0)[0])
-        chosen, threshold = self._within_reach(vector, unsure)
+        chosen, threshold = self._within_reach(vector, unsure, limit)
         if chosen is not None:
             slacks = [
                 part.slack(some, part.table.products_at(some, asked))
@@ -140,20 +159,22 @@ class Ceilings:
                 for part in self._parts
             ]
             threshold = self._threshold(seen, unsure, limit)
-            self._seen = _Seen(vector, seen, unsure, threshold)
+            self._seen = _Seen(vector, seen, unsure, threshold, limit)
             chosen = [np.flatnonzero(slack <= np.float32(threshold + unsure)) for slack in seen]
             slacks = [slack[some] for slack, some in zip(seen, chosen, strict=True)]
         found = self._among(chosen, slacks, asked, threshold)
         return self._listed(*found.of(0, limit, threshold, float(np.linalg.norm(vector))))
 
-    def _within_reach(self, vector: NDArray[np.float64], unsure: float) -> tuple[list[NDArray[np.intp]] | None, float]:
+    def _within_reach(
+        self, vector: NDArray[np.float64], unsure: float, limit: int
+    ) -> tuple[list[NDArray[np.intp]] | None, float]:
         """By part, the rows whose slack may be at most a threshold, and the threshold; None where those are too many.
 
         A slack changes by no more than the vector moves: by what was seen of the others before, theirs is higher.
         """
-        if self._seen is None or self._seen.threshold <= 0:  # by that nothing would be proved
+        if self._seen is None or (self._seen.threshold <= 0 and limit > self._seen.limit):  # to prove more than then
             return None, np.inf
-        before, slacks, unsure_before, threshold = self._seen
+        before, slacks, unsure_before, threshold, _ = self._seen
         moved = float(np.linalg.norm(vector - before))
         threshold = max(threshold, moved / 2)
         lengths = float(np.linalg.norm(vector) + np.linalg.norm(before))

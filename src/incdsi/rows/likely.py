@@ -1,4 +1,4 @@
-"""Rows that a new vector probably violates, found by a quick look: it proves nothing, and brings the vector near its end.
+"""Rows that a new vector probably violates: a quick look that proves nothing, and brings it near where it will be.
 
 Two kinds of rows count for most: those whose own score is low, which many a vector reaches, and those of the
 documents that the vector resembles. Together they are a tenth of all rows and nearly all that count in the end.
@@ -6,6 +6,7 @@ documents that the vector resembles. Together they are a tenth of all rows and n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,12 @@ Numbers = NDArray[np.intp]
 
 
 class Lowest(NamedTuple):
-    """The rows with the lowest own scores among the first `count`, as the screen multiplies them, side by side."""
+    """The rows with the lowest own scores among the first `among`, as the screen multiplies them, side by side."""
 
     numbers: Numbers
     codes: NDArray[Any]
     scales: Floats
-    count: int
+    among: int
 
     @classmethod
     def of(cls, pool: Pool, own_scores: Doubles) -> Lowest:
@@ -37,9 +38,8 @@ class Lowest(NamedTuple):
         return cls(numbers, *pool.codes(numbers), len(own_scores))
 
     def products(self, screen: Screen, asked: Asked) -> Floats:
-        products = screen.multiply(self.codes, asked)
-        products *= self.scales[:, None]
-        return products
+        """The screened products (m,) with one vector."""
+        return screen.multiply(self.codes, asked)[:, 0] * self.scales
 
 
 class Owned:
@@ -67,9 +67,9 @@ class Owned:
 
 
 class Likely:
-    """For each of many vectors, the rows that a quick look finds violated."""
+    """The rows that a quick look finds violated."""
 
-    def __init__(self, pool: Pool, lowest: Lowest, owned: Owned, documents: Table, ceilings: list[Doubles]) -> None:
+    def __init__(self, pool: Pool, lowest: Lowest, owned: Owned, documents: Table, ceilings: Sequence[Doubles]) -> None:
         self._pool = pool
         self._lowest = lowest
         self._owned = owned
@@ -79,26 +79,20 @@ class Likely:
         self._is_low = np.zeros(len(pool), dtype=bool)
         self._is_low[lowest.numbers] = True
 
-    def violated(self, vectors: NDArray[np.float64], limit: int) -> list[Numbers]:
-        """By vector, at most `limit` numbers: those that are violated most."""
-        narrow = vectors.astype(np.float32)
-        scores, asked = self._documents.products(narrow, len(self._documents))
-        low = self._lowest.products(self._documents.screen, asked) - self._low_ceilings[:, None]
-        return [
-            self._worst(low[:, column], self._close(scores[column]), asked.one(column), limit)
-            for column in range(len(vectors))
-        ]
-
-    def _close(self, scores: Floats) -> Numbers:
-        """The rows, without the lowest, of the documents with the best scores."""
-        best = np.argpartition(scores, -CLOSEST)[-CLOSEST:] if len(scores) > CLOSEST else np.arange(len(scores))
-        numbers = self._owned.of(np.sort(best))  # as they lie in memory
-        return numbers[~self._is_low[numbers]]
-
-    def _worst(self, low: Doubles, close: Numbers, asked: Asked, limit: int) -> Numbers:
+    def violated(self, vector: NDArray[np.float64], limit: int) -> Numbers:
+        """At most `limit` numbers: of the rows that the vector violates most."""
+        scores, asked = self._documents.products(vector.astype(np.float32)[None], len(self._documents))
+        close = self._close(scores[0])
+        low = self._lowest.products(self._documents.screen, asked) - self._low_ceilings
         near = self._pool.products(close, asked) - self._pool.gathered(close, self._ceilings)
         numbers, excess = np.concatenate([self._lowest.numbers, close]), np.concatenate([low, near])
         over = np.flatnonzero(excess > 0)
         if len(over) > limit:
             over = over[np.argpartition(-excess[over], limit)[:limit]]
         return np.sort(numbers[over])
+
+    def _close(self, scores: Floats) -> Numbers:
+        """The rows, without the lowest, of the documents with the best scores."""
+        best = np.argpartition(scores, -CLOSEST)[-CLOSEST:] if len(scores) > CLOSEST else np.arange(len(scores))
+        numbers = self._owned.of(np.sort(best))  # as they lie in memory
+        return numbers[~self._is_low[numbers]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.ceilings import SHORTEST, Ceilings
+from incdsi.rows.ceilings import SHORTEST, Ceilings, Slopes
 from incdsi.rows.likely import ENOUGH, STALE, Likely, Lowest, Owned
 from incdsi.rows.pool import OWN, Pool, Where
 from incdsi.rows.products import Doubles, Floats, Screen
@@ -20,12 +20,13 @@ OWNERS = "preserve.owners"  # the name of a saved array
 class PreserveTable:
     """All preserve rows (n, h) with their own scores and the slots that own them; for the writer alone.
 
-    `documents` has the vector of each slot. Rows that one of the tables `beside` holds are looked at there. A row has a number, the next one when it is kept;
-    own scores lie as the rows do, infinite where a row is not preserved.
+    `documents` has the vector of each slot. Rows that one of the tables `beside` holds are looked at there. A row has
+    a number, the next one when it is kept; own scores lie as the rows do, infinite where a row is not preserved.
     """
 
     def __init__(self, dimension: int, screen: Screen, documents: Table, beside: Sequence[Table] = ()) -> None:
         self._dimension = dimension
+        self._lowest: Lowest | None = None
         self._screen = screen
         self._documents = documents
         self._beside = beside
@@ -105,13 +106,13 @@ class PreserveTable:
             for table, _, indices in pool.where.of(np.flatnonzero(owners == without)).by_table():
                 ceilings[table][indices] = np.inf
             alive = alive[owners[alive] != without]
-        return Ceilings(pool, ceilings, owners, alive, self._likely(ceilings) if len(alive) >= ENOUGH else None)
+        likely = self._likely(ceilings) if len(alive) >= ENOUGH else None
+        return Ceilings(pool, ceilings, self._slopes, owners, alive, likely)
 
-    def _likely(self, ceilings: list[Doubles]) -> Likely:
-        lowest = self._lowest
-        if lowest is None or len(self) - lowest.count > STALE * len(self):
-            lowest = self._lowest = Lowest.of(self._pool, self._own_scores_of(np.arange(len(self))))
-        return Likely(self._pool, lowest, self._owned, self._documents, ceilings)
+    def _likely(self, ceilings: Sequence[Doubles]) -> Likely:
+        if self._lowest is None or len(self) - self._lowest.among > STALE * len(self):
+            self._lowest = Lowest.of(self._pool, self._own_scores_of(np.arange(len(self))))
+        return Likely(self._pool, self._lowest, self._owned, self._documents, ceilings)
 
     def _keep(self, owners: NDArray[np.integer[Any]], own_scores: NDArray[np.float64], where: Where) -> None:
         self._owned.append(len(self), owners)
@@ -121,6 +122,7 @@ class PreserveTable:
             own = self._own_scores[table]
             own.append(np.full(len(self._pool.numbers(table)) - len(own.values), np.inf))
             own.values[indices] = own_scores[here]
+            self._slopes[table].append(len(own.values), indices)
 
     def _own_scores_of(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
         return self._pool.gathered(numbers, [own.values for own in self._own_scores])
@@ -129,9 +131,10 @@ class PreserveTable:
         self._own = Table(self._dimension, self._screen)
         self._pool = Pool(self._own, self._beside)
         self._own_scores = tuple(Growing(np.float64) for _ in self._pool.tables)
+        self._slopes = tuple(map(Slopes, self._pool.tables))
         self._owners = Growing(np.int32)
         self._owned = Owned()
-        self._lowest: Lowest | None = None
+        self._lowest = None
         self._dead = 0
 
     def _take_memory_back(self) -> None:

@@ -61,11 +61,6 @@ class Asked(NamedTuple):
     lengths: Doubles
     lost: Doubles
 
-    def one(self, column: int) -> Asked:
-        """That vector alone."""
-        here = slice(column, column + 1)
-        return Asked(self.codes[here], self.scales[here], self.lengths[here], self.lost[here])
-
     def doubt(self, errors: Any, lengths: Any, columns: Any = slice(None)) -> Any:
         """How far products may be from the truth, for these vectors and rows of such errors and lengths."""
         lost = self.lost[columns]

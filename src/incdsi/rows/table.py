@@ -300,9 +300,9 @@ class _Block:
         self.rows[places], self.codes[places] = rows, codes
 
 
-def _lies_still(array: NDArray[Any]) -> bool:
+def _lies_still(array: NDArray[Any] | Selection) -> bool:
     """Whether nobody changes this, so that it need not be copied before more rows come."""
-    return not array.flags.writeable and array.flags.c_contiguous
+    return isinstance(array, np.ndarray) and not array.flags.writeable and array.flags.c_contiguous
 
 
 def _pages(first: NDArray[Any]) -> NDArray[Any]:

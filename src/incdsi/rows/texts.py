@@ -67,8 +67,7 @@ class _Grouped:
     def append_many(self, some: Sequence[Floats], instead_of: Sequence[int | None]) -> None:
         gone = self.groups.places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
         rows, sizes = np.concatenate(some), [len(one) for one in some]
-        nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
-        self.rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
+        self.rows.append_many(rows, [], gone.tolist())
         self._sized(np.array(sizes, dtype=np.int64))
 
     def remove_many(self, slots: Sequence[int]) -> None:

@@ -15,9 +15,9 @@ from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import Nearest
 from incdsi.records import TextVectors
+from incdsi.rows.ceilings import Ceilings
 from incdsi.rows.groups import Groups
 from incdsi.rows.local import Moment
-from incdsi.rows.ceilings import Ceilings
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
 from incdsi.rows.texts import Measure
 
