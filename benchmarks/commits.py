@@ -43,7 +43,8 @@ def _git(*arguments: str) -> str:
 
 def part(tree: Path, name: str) -> Result:
     """What that tree's own benchmark finds, as figures by name in ms."""
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
+    paths = {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **paths}  # as the command line and the server have it
     with tempfile.TemporaryDirectory(dir=cache_home(), prefix="commits-") as folder:
         command = [sys.executable, "-m", "benchmarks.index", "--child", name, "--folder", folder]
         run = subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -58,7 +59,8 @@ class Run:
         command = [sys.executable, "-m", "benchmarks.index", "--child", part, "--folder", str(self.folder)]
         command += ["--small"] if self.small else []
         command += ["--documents", str(self.documents)] if self.documents else []
-        child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # as the command line and the server have it
+        child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         found: Result = json.loads(child.stdout.splitlines()[-1])
         return found
 
