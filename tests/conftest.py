@@ -33,6 +33,14 @@ WORDS = """the a river mountain boots waterproof hiking who won where is deep ho
 title query document word""".split()  # noqa: SIM905
 
 
+# Minutes, or half of one: a worker that begins with such a file last leaves the others idle.
+LONG = ("test_study.py", "test_processors.py", "test_linear_time.py", "test_demo.py", "test_irds.py", "test_arrival.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 def pytest_report_header() -> list[str]:
     return [f"tests/{folder} is left out: torch is not installed" for folder in collect_ignore]
 

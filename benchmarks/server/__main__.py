@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -96,12 +97,13 @@ def run(folder: Path, size: Size) -> Result:
 def show(found: Result) -> None:
     print(f"\n{found['filled']['documents']:,} documents, {CONNECTIONS} connections, {found['seconds']:g} s")
     heads = f"{'search p50/p99 ms':>20}{'add p50/p99':>18}{'delete p50/p99':>18}"
-    print(f"{'':36}{'req/s':>8}{heads}{'MB':>14}{'errors':>8}")
+    print(f"{'':36}{'req/s':>8}{'CPU ms':>8}{heads}{'MB':>14}{'errors':>8}")
     for name in ("incdsi", "fastapi_sentence_transformers_faiss"):
         one = found[name]
         times = [f"{one[what]['p50_ms']:.1f} / {one[what]['p99_ms']:.1f}" if what in one else "-" for what, _ in SHARES]
         memory = f"{one['memory_start_mb']:.0f} > {one['memory_end_mb']:.0f}"
-        row = f"{name:36}{one['requests_per_second']:8.1f}{times[0]:>20}{times[1]:>18}{times[2]:>18}"
+        rate = f"{one['requests_per_second']:8.1f}{one['cpu_ms_per_request']:8.1f}"
+        row = f"{name:36}{rate}{times[0]:>20}{times[1]:>18}{times[2]:>18}"
         print(f"{row}{memory:>14}{one['errors']:>8}")
         if one["errors"]:
             print(f"  first errors: {'; '.join(one['first_errors'])}")
@@ -115,9 +117,10 @@ def main() -> None:
     parser.add_argument("--child", choices=["prepare", "load", "peer"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, help="how long the load lasts; nothing is written")
     arguments = parser.parse_args()
     size = SMALL if arguments.small else Size()
+    size = size if arguments.seconds is None else replace(size, seconds=arguments.seconds)
     if arguments.child == "prepare":
         print(json.dumps(prepare(arguments.folder, size)))
     elif arguments.child == "load":
@@ -129,7 +132,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=work_folder(), prefix="server-") as folder:
             found = run(Path(folder), size)
         show(found)
-        if not arguments.small:
+        if not arguments.small and arguments.seconds is None:
             print("written to", write("server", found))
         lost = found["after_kill_and_restart"]
         if lost["additions_lost"] or lost["deletions_lost"] or found["incdsi"]["errors"]:

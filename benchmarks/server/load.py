@@ -55,6 +55,7 @@ class Load:
     questions: Sequence[str]
     documents: list[dict[str, str]]
     seconds: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name, _ in SHARES})
+    asked: int = 0
     errors: list[str] = field(default_factory=list)
     there: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
@@ -74,6 +75,7 @@ class Load:
                 return
             if status is None:
                 continue
+            self.asked += 1
             if status >= 400:
                 self.errors.append(f"{what}: status {status}")
             if begin >= warm_until:
@@ -111,6 +113,7 @@ def load(folder: Path, url: str, seconds: float) -> Result:
     asyncio.run(running.run(address.hostname or "", address.port or 0, warm_until, warm_until + seconds))
     done = sum(map(len, running.seconds.values()))
     return {
+        "requests_with_warming": running.asked,
         "requests_per_second": done / seconds,
         "searches_per_second": len(running.seconds["search"]) / seconds,
         **{name: spread(some) for name, some in running.seconds.items() if some},

@@ -48,6 +48,10 @@ class Process:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def cpu_seconds(self) -> float:
+        spent = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+
     def stop(self, how: signal.Signals) -> None:
         self.process.send_signal(how)
         self.process.wait()
@@ -75,8 +79,8 @@ def theirs(folder: Path) -> list[str]:
 
 
 def measured(server: Process, folder: Path, size: Size) -> Result:
-    """The load on a server, and its memory before and after."""
-    memory = [server.resident_mb()]
+    """The load on a server, its processor time a request, and its memory before and after."""
+    memory, before = [server.resident_mb()], server.cpu_seconds()
     command = [sys.executable, "-m", "benchmarks.server", "--child", "load", "--folder", str(folder)]
     command += ["--url", server.url, "--seconds", str(size.seconds)]
     with tempfile.TemporaryFile("w+") as said, subprocess.Popen(command, stdout=said) as child:
@@ -85,10 +89,12 @@ def measured(server: Process, folder: Path, size: Size) -> Result:
             memory.append(server.resident_mb())
         said.seek(0)
         found: Result = json.loads(said.read().splitlines()[-1])
+    cpu_ms = 1e3 * (server.cpu_seconds() - before) / max(1, found.pop("requests_with_warming"))
     # The first write makes a server load what only writers need, so the start is that of the load's second quarter.
     settled = memory[len(memory) // 4]
     return {
         **found,
+        "cpu_ms_per_request": cpu_ms,
         "memory_before_load_mb": memory[0],
         "memory_start_mb": settled,
         "memory_end_mb": memory[-1],

@@ -166,7 +166,9 @@ class _Asked:
         )
         with progress("studying", hidden=self.hidden) as report:
             command = self.laboratory.command_line()
-            page, done = self.laboratory.run_studies(studies, folder, self.names, command=command, progress=report)
+            page, done = self.laboratory.run_studies(
+                studies, folder, self.names, count=len(seeds), command=command, progress=report
+            )
         took = {f"seed {one.settings.seed}": sum(self.laboratory.took(one, self.names).values()) for one in done}
         return done[-1], took, page
 

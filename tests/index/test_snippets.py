@@ -58,6 +58,14 @@ def test_marks_rise_lie_inside_and_are_words_of_the_query(text: str, query: str)
     assert Snippet.from_json(found.to_json()) == found
 
 
+@given(st.text(st.sampled_from("aAb9 ._ßé\u0301"), max_size=60), st.sampled_from(["a", "ab", "b9 a", "é ß"]))
+def test_a_word_is_marked_wherever_it_stands_alone_and_never_inside_another(text: str, query: str) -> None:
+    wanted, letters = frozenset(tokenize(query)), "".join(c if c.isalnum() or c == "\u0301" else " " for c in text)
+    words = [(place, letters[place:].split(" ")[0]) for place in range(len(text)) if (" " + letters)[place] == " "]
+    marked = [(place, place + len(word)) for place, word in words if word and wanted.intersection(tokenize(word))]
+    assert Marker(wanted, Forms(tokenize))(text) == marked
+
+
 def test_words_that_many_documents_have_are_marked_only_where_there_are_no_others():
     index = LexicalIndex()
     index.add_many(range(60), ["the boots"] * 50 + ["the river"] * 10)

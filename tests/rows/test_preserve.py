@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incdsi.rows import LocalRows, preserve
+from incdsi.rows import LocalRows, ceilings
 from incdsi.rows.table import BLOCK_ROWS, Table
 
 WIDTH, EACH = 8, 4
@@ -27,12 +27,12 @@ def test_removing_the_oldest_documents_makes_no_pass_look_at_everything(
 ) -> None:
     seen: list[int] = []
 
-    class Watched(preserve._Found):
+    class Watched(ceilings._Found):
         def __init__(self, found: np.ndarray, *others: np.ndarray) -> None:
             seen.append(len(found))
             super().__init__(found, *others)
 
-    monkeypatch.setattr(preserve, "_Found", Watched)
+    monkeypatch.setattr(ceilings, "_Found", Watched)
     for slot in range(removed):
         rows.remove_many([slot])
     (near,) = rows.under(1.0).nearest(np.ones((1, WIDTH)), 100)
@@ -84,3 +84,11 @@ def test_one_vector_is_near_to_what_it_is_near_to_among_others(rows: LocalRows) 
     for vector, near in zip(vectors, rows.under(1.0).nearest(vectors, 100), strict=True):
         (alone,) = rows.under(1.0).nearest(vector[None], 100)
         assert len(set(alone.indices.tolist()) & set(near.indices.tolist())) >= 80
+
+
+def test_a_pass_that_proved_nothing_is_not_asked_again_for_more(rows: LocalRows) -> None:
+    ceilings, vector = rows.under(1.0), np.full((1, WIDTH), 2.0)
+    (few,) = ceilings.nearest(vector, 100)
+    (many,) = ceilings.nearest(vector, 10_000)
+    assert few.radius < 0  # more than so many are violated
+    assert many.radius > 0

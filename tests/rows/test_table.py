@@ -75,6 +75,27 @@ def test_rows_are_gathered_in_the_order_asked_for(blocks: int) -> None:
         np.testing.assert_array_equal(table.gather(asked), rows[asked])
 
 
+def test_rows_of_a_file_and_those_that_came_later_are_gathered_alike(tmp_path: Path) -> None:
+    rows, others = rows_of(2 * BLOCK_ROWS + 9), rows_of(BLOCK_ROWS)[::-1]
+    saved = Table(WIDTH, Int8())
+    saved.append(rows)
+    table = Table(WIDTH, Int8())
+    table.append_saved(
+        "rows", saved_to(tmp_path, {f"rows{part}": a for part, a in saved.saved(np.arange(len(rows))).items()})
+    )
+    table.append(others)
+    everything, asked = (
+        np.concatenate([rows, others]),
+        np.random.default_rng(7).integers(0, len(rows) + len(others), 300),
+    )
+    np.testing.assert_array_equal(table.gather(asked), everything[asked])
+    np.testing.assert_array_equal(table.codes(asked)[0], Int8().coded(everything).codes[asked])
+    changed = np.unique(asked)
+    table.overwrite(changed, everything[::-1][changed])
+    everything[changed] = everything[::-1][changed]
+    np.testing.assert_array_equal(table.gather(asked), everything[asked])
+
+
 @pytest.mark.parametrize("asked", [[-1], [0, 2 * BLOCK_ROWS]])
 def test_rows_that_are_not_there_are_refused(asked: list[int]) -> None:
     table = Table(WIDTH, Int8())

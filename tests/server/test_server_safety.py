@@ -315,7 +315,7 @@ def test_a_client_that_never_finishes_is_let_go(start: Start) -> None:
 def test_a_client_that_does_not_read_its_answer_is_let_go(start: Start, index: Index) -> None:
     http = start(body_seconds=0.2, connections=1)
     index.add(Document(id="long", text="x" * (16 << 20)))
-    with socket.create_connection((http.base_url.host, http.base_url.port), timeout=10) as connection:
+    with socket.create_connection((http.base_url.host, http.base_url.port), timeout=60) as connection:
         connection.sendall(b"GET /v1/documents/long HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(10).startswith(b"HTTP/1.1")
         recovers(http, "/healthz")  # there is room for one connection only

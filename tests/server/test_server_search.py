@@ -123,6 +123,19 @@ def test_many_queries_are_answered_in_order(filled: httpx2.Client, index: Index)
         assert [hit["document"]["id"] for hit in one["hits"]] == [hit.document_id for hit in index.search(text, 3)]
 
 
+def test_searches_at_the_same_time_are_each_answered_as_if_alone(filled: httpx2.Client, index: Index) -> None:
+    texts = ["a river", "mountain boots that are dry", "sea", "who won the deep river sea", "dry"]
+    asked = [{"query": text, "k": k, "mode": mode} for text in texts for k in (1, 3) for mode in ("fused", "learned")]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        answers = list(pool.map(lambda one: filled.post("/v1/search", json=one).json(), 3 * asked))
+    for one, answer in zip(3 * asked, answers, strict=True):
+        hits = index.search(str(one["query"]), int(one["k"]), mode=str(one["mode"]))
+        assert answer["query"] == one["query"]
+        assert [(hit["document"]["id"], hit["score"]) for hit in answer["hits"]] == [
+            (hit.document_id, hit.score) for hit in hits
+        ]
+
+
 def test_a_search_that_cannot_be_right_is_refused(filled: httpx2.Client) -> None:
     for wrong in (
         {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Mark = tuple[int, int]
 MOST = 1 << 16  # words that are remembered
@@ -12,6 +12,7 @@ LONGEST = 100  # characters of one; nothing longer is a word
 _WORD = re.compile(
     r"(?:[^\W_]++|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0971-\u109f\u1780-\u17ff]++)+"
 )
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Forms:
@@ -35,8 +36,8 @@ class Forms:
                 seen[word] = terms
             elif not wanted.isdisjoint(terms):
                 found[word] = terms
-        for term in wanted.intersection(having):
-            found.update((word, seen[word]) for word in having[term] & words)
+        for term in wanted:  # `intersection` would go through all terms there are
+            found.update((word, seen[word]) for word in having.get(term, _NOTHING) & words)
         return found
 
 
@@ -60,8 +61,19 @@ class Marker:
         if not found:
             return []
         marked = {word: _within(word, terms, self._wanted) for word, terms in found.items()}
-        matches = (match for match in _WORD.finditer(text) if match[0] in marked)
-        return [(match.start() + first, match.start() + last) for match in matches for first, last in marked[match[0]]]
+        places = sorted((place, word) for word in marked for place in _places(word, text))
+        return [(place + first, place + last) for place, word in places for first, last in marked[word]]
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    """Where a word begins in a text, as a word of its own."""
+    place = text.find(word)
+    while place >= 0:
+        end = place + len(word)
+        rest = _WORD.match(text, end)
+        if rest is None and (place == 0 or _WORD.match(text, place - 1) is None):
+            yield place
+        place = text.find(word, end if rest is None else rest.end())
 
 
 def _within(word: str, said: Sequence[str], wanted: frozenset[str]) -> list[Mark]:

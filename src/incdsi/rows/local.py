@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from incdsi.errors import InvalidInput, UnknownDocument
+from incdsi.rows.ceilings import COLUMNS, Ceilings
 from incdsi.rows.int8 import Int8
 from incdsi.rows.moments import Moments
 from incdsi.rows.pool import Where
-from incdsi.rows.preserve import COLUMNS, OWNERS, Ceilings, PreserveTable
+from incdsi.rows.preserve import OWNERS, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
 from incdsi.rows.scores import Scores, Slots, Spread
 from incdsi.rows.table import BLOCK_ROWS, Table
@@ -81,7 +82,7 @@ class LocalRows:
         self.dimension = dimension
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
-        self._preserve = PreserveTable(dimension, chosen, beside)
+        self._preserve = PreserveTable(dimension, chosen, self._vectors, beside)
         self.moment = Moment(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:
@@ -174,12 +175,12 @@ class LocalRows:
 
     def append_many(
         self,
-        vectors: Sequence[ArrayLike],
+        vectors: Sequence[ArrayLike] | Floats,
         queries: Sequence[ArrayLike],
         instead_of: Sequence[int | None] = (),
         where: Sequence[Where] | None = None,
     ) -> range:
-        """Add documents, each with its vector (h,) and preserve rows (m, h); their slots in order.
+        """Add documents, each with its vector (h,) and preserve rows (m, h), if any has some; their slots in order.
 
         Those `instead_of` a slot take its place: readers see the old one or the new one, never both and
         never neither. `where` says which preserve rows of each lie in tables beside.
@@ -250,7 +251,7 @@ class LocalRows:
     # Inside
 
     def _write(
-        self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike], where: Sequence[Where] | None
+        self, vectors: Sequence[ArrayLike] | Floats, queries: Sequence[ArrayLike], where: Sequence[Where] | None
     ) -> range:
         if len(vectors) == 0:
             return range(len(self._vectors), len(self._vectors))
@@ -260,12 +261,19 @@ class LocalRows:
         self._keep(slots, stored, rows, where)
         return range(first, first + len(stored))
 
-    def _stacked(self, vectors: Sequence[ArrayLike], queries: Sequence[ArrayLike]) -> tuple[Floats, list[Floats]]:
-        stored = [self._checked("vector", vector, 1) for vector in vectors]
-        return np.stack(stored), [self._checked("queries", some, 2) for some in queries]
+    def _stacked(
+        self, vectors: Sequence[ArrayLike] | Floats, queries: Sequence[ArrayLike]
+    ) -> tuple[Floats, list[Floats]]:
+        if isinstance(vectors, np.ndarray):
+            stored = self._checked("vectors", vectors, 2)
+        else:
+            stored = np.stack([self._checked("vector", vector, 1) for vector in vectors])
+        return stored, [self._checked("queries", some, 2) for some in queries]
 
     def _keep(self, slots: Slots, vectors: Floats, queries: Sequence[Floats], where: Sequence[Where] | None) -> None:
         """The preserve rows (m, h) of each of these slots, with what its vector scores."""
+        if not any(map(len, queries)):
+            return
         owners = np.repeat(np.arange(len(slots)), [len(some) for some in queries])
         asked = np.concatenate(queries)
         together = None if where is None else Where.joined(where)

@@ -13,7 +13,8 @@ from incdsi.rows.products import Doubles
 
 Slots = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-FEW = 64
+FEW = 64  # scores of which the largest is looked at
+ENOUGH = 4  # times as many of those as are wanted: then hardly more reach what is reached
 WHOLE = 48.0
 LARGEST = 1e30  # beyond any score: infinity times nothing is no number
 LENT = 1000  # scores that few others are taken to be among (decision 0025)
@@ -123,8 +124,9 @@ class Scores:
 
     def likely(self, k: int, allowed: Mask) -> tuple[Slots, Doubles]:
         """Slots, in any order, and scores at most, such that at most these reach more than the least of them."""
-        slots = np.flatnonzero(self.alive & allowed)
-        at_most = self.screened[slots] + self.doubt[slots]
+        at_most = np.where(self.alive & allowed, self.screened + self.doubt, -np.inf)
+        slots = np.flatnonzero(self.alive & allowed & (at_most >= _reached(at_most, k)))
+        at_most = at_most[slots]
         if len(slots) > k:
             best = np.argpartition(at_most, len(slots) - k)[len(slots) - k :]
             slots, at_most = slots[best], at_most[best]
@@ -136,6 +138,7 @@ def _reached(values: Doubles, k: int) -> float:
 
     Of many, by the largest of each few: k of those reach the k-th of them.
     """
-    if len(values) > FEW * k:
-        values = values[: len(values) // FEW * FEW].reshape(-1, FEW).max(axis=1)
+    few = min(FEW, len(values) // (ENOUGH * k))
+    if few > 1:
+        values = values[: len(values) // few * few].reshape(few, -1).max(axis=0)
     return float(np.partition(values, len(values) - k)[len(values) - k]) if len(values) >= k else -np.inf

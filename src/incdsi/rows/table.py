@@ -42,6 +42,7 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._still: _Block | None = None  # the first rows, if they came at once and lie still: gathered in one go
         self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
         self._touched = 0  # rows that were gathered since the memory they take was looked at
@@ -67,6 +68,8 @@ class Table:
         if isinstance(rows, np.memmap):
             self._mapped.append(rows)
         first, start = self._count, 0
+        if first == 0 and coded is not None and _lies_still(rows) and _lies_still(coded.codes):
+            self._still = _Block(rows, coded.codes)
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
             some = rows[start:stop]
@@ -92,7 +95,7 @@ class Table:
 
     def overwrite(self, indices: NDArray[np.intp], rows: Floats) -> None:
         """Other rows (m, h) at these rising indices; whoever reads meanwhile sees some of them already."""
-        coded = self.screen.coded(rows)
+        coded, self._still = self.screen.coded(rows), None
         for block, places, here in self._places(indices):
             block.overwrite(places, rows[here], coded.codes[here])
         for kept, values in (
@@ -160,22 +163,32 @@ class Table:
         """The rows at these indices as the screen knows them, (m, h)."""
         return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
 
+    def codes(self, indices: NDArray[np.intp]) -> tuple[NDArray[Any], Floats]:
+        """The codes (m, h) of the rows at these indices and their scales (m,)."""
+        return self._codes(indices), self._scales.values[indices]
+
     def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         if np.any(indices[1:] < indices[:-1]):
             order = np.argsort(indices)
             return self._codes(indices[order])[np.argsort(order)]
         result = np.empty((len(indices), self.width), dtype=self.screen.dtype)
         for block, places, here in self._places(indices):
-            result[here] = block.codes[places]
+            np.take(block.codes, places, axis=0, out=result[here], mode="clip")
         return result
 
     def _places(self, indices: NDArray[np.intp]) -> Iterator[tuple[_Block, NDArray[np.intp], slice]]:
         """Block by block, where in it and where among the rising indices its rows are."""
-        blocks = self._blocks
-        ends = np.searchsorted(indices, BLOCK_ROWS * np.arange(len(blocks) + 1)).tolist()
-        if ends[0] > 0 or ends[-1] < len(indices):
+        still, blocks = self._still, self._blocks
+        if len(indices) and not 0 <= indices[0] <= indices[-1] < self._count:
             raise IndexError(f"an index is out of range: there are {self._count} rows")
-        for number, (start, stop) in enumerate(itertools.pairwise(ends)):
+        done = 0
+        if still is not None and (done := int(np.searchsorted(indices, len(still.rows)))):
+            yield still, indices[:done], slice(0, done)
+        if done == len(indices):
+            return
+        first, last = int(indices[done]) // BLOCK_ROWS, int(indices[-1]) // BLOCK_ROWS
+        ends = done + np.searchsorted(indices[done:], BLOCK_ROWS * np.arange(first, last + 2))
+        for number, (start, stop) in enumerate(itertools.pairwise(ends.tolist()), start=first):
             if start < stop:
                 yield blocks[number], indices[start:stop] - number * BLOCK_ROWS, slice(start, stop)
 
@@ -185,12 +198,16 @@ class Table:
         count: int,
         work: Callable[[Any, Floats, Asked], T],
         wanted: Callable[[slice], NDArray[np.bool_]] | None = None,
+        *,
+        large: bool | None = None,
     ) -> list[T]:
         """What `work` makes of each block's screened products (r, b), of the first `count` rows.
 
         It is told which rows they are of, a slice or indices, and what was asked, for the doubt. Where fewer than half
         of a block's rows are `wanted`, the others are left out. Large scans share the processor's cores.
         """
+        if large is None:
+            large = count * asked.codes.size >= WORTH_SHARING
         scales = self._scales.values
 
         def one(start: int, block: _Block) -> T:
@@ -207,20 +224,23 @@ class Table:
 
         starts = range(0, count, BLOCK_ROWS)
         blocks = self._blocks[: len(starts)]
-        if len(blocks) == 1 or count * asked.codes.size < WORTH_SHARING:
+        if len(blocks) == 1 or not large:
             return some(slice(None))
         size = -(-len(blocks) // (SHARES * _count_cores()))
         shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
         return list(itertools.chain.from_iterable(_cores().map(some, shares)))
 
     def products(self, vectors: Floats, count: int) -> tuple[Floats, Asked]:
-        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked."""
+        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked.
+
+        It is as large as for one of them: where many queries come, others want the cores as well.
+        """
         asked, found = self.screen.asked(vectors), np.empty((len(vectors), count), dtype=np.float32)
 
         def keep(here: slice, products: Floats, _: Asked) -> None:
             found[:, here] = products.T
 
-        self.scan(asked, count, keep)
+        self.scan(asked, count, keep, large=count * self.width >= WORTH_SHARING)
         return found, asked
 
     def products_of_one(
@@ -280,9 +300,9 @@ class _Block:
         self.rows[places], self.codes[places] = rows, codes
 
 
-def _lies_still(array: NDArray[Any]) -> bool:
+def _lies_still(array: NDArray[Any] | Selection) -> bool:
     """Whether nobody changes this, so that it need not be copied before more rows come."""
-    return not array.flags.writeable and array.flags.c_contiguous
+    return isinstance(array, np.ndarray) and not array.flags.writeable and array.flags.c_contiguous
 
 
 def _pages(first: NDArray[Any]) -> NDArray[Any]:

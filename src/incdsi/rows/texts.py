@@ -67,8 +67,7 @@ class _Grouped:
     def append_many(self, some: Sequence[Floats], instead_of: Sequence[int | None]) -> None:
         gone = self.groups.places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
         rows, sizes = np.concatenate(some), [len(one) for one in some]
-        nothing = np.empty((0, rows.shape[1]), dtype=np.float32)
-        self.rows.append_many(list(rows), [nothing] * len(rows), gone.tolist())
+        self.rows.append_many(rows, [], gone.tolist())
         self._sized(np.array(sizes, dtype=np.int64))
 
     def remove_many(self, slots: Sequence[int]) -> None:
@@ -80,10 +79,14 @@ class _Grouped:
         doubt = one.doubt(self._errors.values[:slots], self._lengths.values[:slots])
         return best - doubt, best + doubt
 
-    def exact(self, query: Floats, slots: Slots) -> Doubles:
-        """The best score of each of these slots; -inf for one without rows."""
+    def exact(self, one: Screened, slots: Slots) -> Doubles:
+        """The best score of each of these slots; -inf for one without rows. Who cannot be the best is not looked at."""
         places, sizes = self.groups.places(slots)
-        return largest_of(exact(self.rows.vectors(places), query), np.cumsum(sizes))
+        screened, ends = one.products[places], np.cumsum(sizes)
+        doubt = one.doubt(self.rows.errors[places], self.rows.lengths[places])
+        likely = screened + doubt >= np.repeat(largest_of(screened - doubt, ends), sizes)
+        before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(likely)])
+        return largest_of(exact(self.rows.vectors(places[likely]), one.query), before[ends])
 
     def of(self, slot: int) -> Floats:
         """The rows of a slot, (m, h)."""
@@ -187,7 +190,7 @@ class OwnTexts:
                 alive=alive,
                 screened=middle,
                 doubt=(high - low) / 2 + ROUNDING * np.abs(middle),
-                exact=Exact(functools.partial(self._nearest, measure), len(alive)),
+                exact=Exact(functools.partial(self._nearest, measure, text, asked), len(alive)),
                 each=functools.partial(self._each, measure),
             )
 
@@ -208,9 +211,8 @@ class OwnTexts:
         self._asked.fill_saved(asked)
         self._texts.fill_saved(arrays)
 
-    def _nearest(self, measure: Measure, slots: Slots) -> Doubles:
-        asked = measure.in_unit(self._asked.exact(measure.query, slots))
-        return np.maximum(self._texts.exact(measure.query, slots), asked)
+    def _nearest(self, measure: Measure, text: Screened, asked: Screened, slots: Slots) -> Doubles:
+        return np.maximum(self._texts.exact(text, slots), measure.in_unit(self._asked.exact(asked, slots)))
 
     def _each(self, measure: Measure, slot: int) -> Doubles:
         return measure.each(self._texts.of(slot), self._asked.of(slot))

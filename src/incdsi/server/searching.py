@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -47,7 +48,9 @@ async def search(request: Request) -> Response:
     if "texts" not in asked.model_fields_set and request.headers.get("prefer") == ALL_TEXTS:
         asked = asked.model_copy(update={"texts": "all"})
     _check(asked, service)
-    return response(await service.reading(lambda: _found(service, asked)))
+    if asked.query is None:
+        return response(await service.reading(lambda: _found_many(service, asked)))
+    return response(await service.together(asked, lambda some: _found(service, some)))
 
 
 @router.get("/v1/search", response_model=Found, responses=problems(413, 422))
@@ -56,7 +59,7 @@ async def search_by_address(request: Request, asked: Annotated[schemas.SearchQue
     service, given = service_of(request), asked.model_dump(exclude={"q", "where"})
     wanted = SearchRequest(query=asked.q, where=_filter(asked.where), **given)
     _check(wanted, service)
-    return response(await service.reading(lambda: _found(service, wanted)))
+    return response(await service.together(wanted, lambda some: _found(service, some)))
 
 
 @router.post(
@@ -109,12 +112,20 @@ def _check(asked: SearchRequest, service: Service) -> None:
     service.check_queries(texts)
 
 
-def _found(service: Service, asked: SearchRequest) -> Reply:
+def _found(service: Service, some: Sequence[SearchRequest]) -> list[Reply]:
+    """The answers to requests that differ in their queries alone; the documents of all fit into one answer."""
     begin, version, room = time.perf_counter(), service.index.version, Room(service.settings.answer_bytes)
-    if asked.query is not None:
-        hits = [_hit_out(hit, asked.texts) for hit in service.search([asked.query], asked, room)[0]]
-        one = Found(query=asked.query, hits=hits, seconds=time.perf_counter() - begin, version=version)
-        return reply(one, version)
+    texts, asked = [one.query or "" for one in some], some[0]
+    replies = []
+    for text, hits in zip(texts, service.search(texts, asked, room), strict=True):
+        found = [_hit_out(hit, asked.texts) for hit in hits]
+        one = Found(query=text, hits=found, seconds=time.perf_counter() - begin, version=version)
+        replies.append(reply(one, version))
+    return replies
+
+
+def _found_many(service: Service, asked: SearchRequest) -> Reply:
+    begin, version, room = time.perf_counter(), service.index.version, Room(service.settings.answer_bytes)
     texts = list(asked.queries or ())
     results = [
         FoundOne(query=text, hits=[_hit_out(hit, asked.texts) for hit in hits])

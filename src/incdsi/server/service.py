@@ -23,6 +23,7 @@ from incdsi.server.metrics import Metrics
 from incdsi.server.projection import Projection
 from incdsi.server.schemas import Answer, SearchRequest
 from incdsi.server.settings import ServerSettings
+from incdsi.server.together import Together
 from incdsi.server.writes import Done, Kept, Write, WriteQueue
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class Service:
         self.queue = WriteQueue(self.index, self.settings.queue, self.metrics.grouped)
         self.metrics.watch(lambda: len(self.index), lambda: self.index.version, self.queue.__len__)
         self._searching = ThreadPoolExecutor(self.settings.threads, thread_name_prefix="incdsi-search")
+        self._together = Together(self._searching, self.settings.threads)
         self._slow = ThreadPoolExecutor(1, thread_name_prefix="incdsi-slow")
         self._observer = Observer(self.info, self.index, self.recorder, self.queue.quiet)
         self._observer.start(self.settings.quality_seconds)
@@ -102,6 +104,11 @@ class Service:
     async def reading(self, act: Callable[[], T]) -> T:
         """Run in a search thread; never waits for a write."""
         return await asyncio.get_running_loop().run_in_executor(self._searching, act)
+
+    async def together(self, asked: SearchRequest, answer: Callable[[Sequence[SearchRequest]], Sequence[T]]) -> T:
+        """What `answer` makes of a search for one query, with those that wait and differ in their queries alone."""
+        kind = asked.model_dump_json(exclude={"query"})
+        return await asyncio.wrap_future(self._together.ask(asked, answer, kind))
 
     async def slowly(self, act: Callable[[], T]) -> T:
         """Run in the one thread for long work, so that it holds up nobody else."""

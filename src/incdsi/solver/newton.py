@@ -21,8 +21,8 @@ Mask = NDArray[np.bool_]
 STEPS = 20  # Newton steps; if these do not converge, hundreds may not
 CLOSED = 1e-12  # relative to the objective: the gap Newton's minimiser must reach
 PROVED = 1e-9  # relative to the objective: the gap that counts as optimal
-FEW = 32  # rows for which computing inner products beats looking them up
 MOST_PRODUCTS = 2048  # rows up to which all inner products are kept
+ALONE = 1 << 18  # multiplications that BLAS does on one thread; waking another costs more than a small problem
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -165,11 +165,13 @@ class HingeProblem:
         gram = self._products(chosen)
         gram.flat[:: len(chosen) + 1] += self.anchor_weight / self.weights[chosen]
         solved = _solve_refined(gram, self._at_anchor[chosen] - self.bounds[chosen])
-        return self.anchor - solved @ self.rows[chosen], 2 * self.anchor_weight * solved
+        spread = np.zeros(len(self.rows))
+        spread[chosen] = solved
+        return self.anchor - spread @ self.rows, 2 * self.anchor_weight * solved
 
     def _products(self, chosen: NDArray[np.intp]) -> Matrix:
-        """Inner products of the chosen rows; where a lookup is cheaper, each is computed once and kept."""
-        if len(chosen) <= FEW or len(self.rows) > MOST_PRODUCTS:
+        """Inner products of the chosen rows; unless there are very many, each is computed once and kept."""
+        if len(self.rows) > MOST_PRODUCTS:
             rows = self.rows[chosen]
             return np.asarray(rows @ rows.T)
         known, count = self._known, len(self.rows)
@@ -178,11 +180,11 @@ class HingeProblem:
                 grown = np.empty((2 * count, 2 * count))
                 grown[:known, :known] = self._gram[:known, :known]
                 self._gram = grown
-            across = self.rows[known:] @ self.rows.T
+            across = _products(self.rows[known:], self.rows)
             self._gram[known:count, :count] = across
             self._gram[:known, known:count] = across[:, :known].T
             self._known = count
-        return self._gram[chosen[:, None], chosen]
+        return self._gram.take(chosen, axis=0).take(chosen, axis=1)
 
     def _primal(self, chosen: NDArray[np.intp]) -> tuple[Vector, Vector]:
         # (lambda2 + A'WA) (v - p) = A'W (b - A p): as many unknowns as dimensions.
@@ -220,6 +222,14 @@ class HingeProblem:
         if left >= 0:
             return float(corners[low])
         return float(corners[low] + (corners[high] - corners[low]) * left / (left - right))
+
+
+def _products(some: Matrix, rows: Matrix) -> Matrix:
+    """Inner products (m, n) of rows (m, h) with rows (n, h), on one thread if they are few."""
+    size = ALONE // rows.size
+    if size < 2 or len(some) <= size:
+        return np.asarray(some @ rows.T)
+    return np.concatenate([some[start : start + size] @ rows.T for start in range(0, len(some), size)])
 
 
 def _solve_refined(system: Matrix, right: Vector) -> Vector:

@@ -76,12 +76,18 @@ def run_study(study: Study, names: Sequence[str], *, command: str, progress: Pro
 
 
 def run_studies(
-    studies: Iterable[Study], folder: Path, names: Sequence[str], *, command: str, progress: Progress | None = None
+    studies: Iterable[Study],
+    folder: Path,
+    names: Sequence[str],
+    *,
+    count: int,
+    command: str,
+    progress: Progress | None = None,
 ) -> tuple[Path, list[Study]]:
-    """The same study with several seeds, each in a folder of its own, and one report of all; its page."""
-    finished = []
+    """The same study with `count` seeds, each in a folder of its own, and one report of all; its page."""
+    finished: list[Study] = []
     for study in studies:
-        run_study(study, names, command=command, progress=progress)
+        run_study(study, names, command=command, progress=_one_of(count, len(finished), progress))
         finished.append(study)
     about = [_about(study, tasks_of(study, names), command) for study in finished]
     first = about[0]
@@ -97,6 +103,13 @@ def run_studies(
     }
     together = About(title=f"{first.title}, {len(finished)} seeds", summary=first.summary, command=command, facts=facts)
     return write_spread(folder, finished, names, together), finished
+
+
+def _one_of(count: int, before: int, progress: Progress | None) -> Progress | None:
+    """The progress of one of so many studies, as that of all of them in thousandths of one."""
+    if progress is None:
+        return None
+    return lambda done, of: progress(1000 * before + 1000 * done // max(1, of), 1000 * count)
 
 
 def took(study: Study, names: Sequence[str]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
@@ -10,21 +11,23 @@ from incdsi.index.rehearsal import level_of, safe_at, scale_of
 from incdsi.progress import Progress
 from incdsi.records import Record, StoredQuery
 from incdsi.text.encoders.locate import load_torch_encoder
-from incdsi.text.encoders.torch_encoder import TorchEncoder
 from incdsi.training.settings import FinetuneSettings, Start
 from incdsi_lab.anchors import anchors
 from incdsi_lab.baselines import protocol
 from incdsi_lab.baselines.classification import DSIDPR, Retraining
-from incdsi_lab.baselines.dpr import DPR, DPRSettings
 from incdsi_lab.baselines.lexical import BM25
 from incdsi_lab.baselines.protocol import Floats
-from incdsi_lab.baselines.scratch import DSIScratch
 from incdsi_lab.baselines.vectors import Dense
 from incdsi_lab.experiments import product
 from incdsi_lab.experiments.incremental import Incremental
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tuned import tuned
 from incdsi_lab.streams import NAMELESS, Solver
+
+if TYPE_CHECKING:  # finetuning brings sentence-transformers: seconds, where most studies have no use for it
+    from incdsi.text.encoders.torch_encoder import TorchEncoder
+    from incdsi_lab.baselines.dpr import DPR
+    from incdsi_lab.baselines.scratch import DSIScratch
 
 GENERAL, GENERAL_SAFE, PAPER, PAPER_SLOW = "general", "general (safe)", "paper", "paper (L-BFGS)"
 RETRAINING = "retraining"
@@ -92,6 +95,8 @@ def _safe_among(vectors: Floats, initial: protocol.Part) -> Hyperparameters:
 
 def base_encoder(study: Study) -> TorchEncoder:
     """The encoder that finetuning starts from: the one the collection was embedded with."""
+    from incdsi.text.encoders.torch_encoder import TorchEncoder
+
     if isinstance(study.data.encoder, TorchEncoder):
         return study.data.encoder
     return load_torch_encoder(study.settings.encoder)
@@ -99,6 +104,8 @@ def base_encoder(study: Study) -> TorchEncoder:
 
 def dpr(study: Study, progress: Progress) -> DPR:
     """The dual encoder with the study's budget."""
+    from incdsi_lab.baselines.dpr import DPR, DPRSettings
+
     chosen = study.settings
     budget = DPRSettings(
         epochs=chosen.dpr_epochs, queries=chosen.dpr_queries, towers=chosen.dpr_towers, seed=chosen.seed
@@ -110,6 +117,8 @@ def dpr(study: Study, progress: Progress) -> DPR:
 
 def scratch(study: Study, initial: Floats, added: int, progress: Progress) -> DSIScratch:
     """DSI-Scratch from these rows with the study's budget, shared by all documents that will be added."""
+    from incdsi_lab.baselines.scratch import DSIScratch
+
     chosen = study.settings
     settings = FinetuneSettings(epochs=chosen.scratch_epochs, seed=chosen.seed)
     each = chosen.scratch_queries / max(1, added)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from incdsi.errors import InvalidHyperparameters
-from incdsi_lab.baselines.dpr import Towers
 from incdsi_lab.tuning import Optimiser
+
+if TYPE_CHECKING:  # brings torch, which a refusal need not wait for
+    from incdsi_lab.baselines.dpr import Towers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

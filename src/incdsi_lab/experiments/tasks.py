@@ -114,11 +114,14 @@ def run_tasks(tasks: Sequence[Task], pieces: Pieces, progress: Progress | None =
 
 
 def _share(progress: Progress | None, before: float, seconds: float, total: int) -> Progress:
-    """A task's own progress as a share of the whole."""
+    """A task's own progress as a share of the whole; one in several parts, each from nothing, never goes back."""
+    most = 0.0
 
     def report(done: int, of: int) -> None:
+        nonlocal most
+        most = max(most, done / max(1, of))
         if progress is not None:
-            progress(min(total, int(before + seconds * done / max(1, of))), total)
+            progress(min(total, int(before + seconds * most)), total)
 
     return report
 

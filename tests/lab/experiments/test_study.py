@@ -13,12 +13,13 @@ import pytest
 
 from incdsi.errors import InvalidFile, InvalidHyperparameters, InvalidInput
 from incdsi.hyperparameters import BOLD, SAFE
+from incdsi.progress import Progress
 from incdsi_lab.baselines.ranking import best
-from incdsi_lab.experiments import curves, generated_only, long_stream, main_table, product, query_count, seeds
+from incdsi_lab.experiments import curves, generated_only, long_stream, main_table, product, query_count, rule, seeds
 from incdsi_lab.experiments.comparing import require_agreement
 from incdsi_lab.experiments.grid import Point, keeping_the_old, level
 from incdsi_lab.experiments.judging import decoded, encoded, hits1, own_ranks, scores_of, searched, standing
-from incdsi_lab.experiments.laboratory import EXPERIMENTS, chosen, run_study, tasks_of, took
+from incdsi_lab.experiments.laboratory import EXPERIMENTS, chosen, run_studies, run_study, tasks_of, took
 from incdsi_lab.experiments.methods import GENERAL, PAPER, RETRAINING, makers
 from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Pieces, Task, run_tasks
@@ -68,6 +69,29 @@ def test_progress_counts_up_to_its_total(finished: Finished) -> None:
     done = [done for done, _ in finished.progress]
     assert done == sorted(done)
     assert finished.progress[-1][0] == finished.progress[-1][1]
+
+
+def test_progress_of_a_task_in_several_parts_never_goes_back(tmp_path: Path) -> None:
+    def parts(progress: Progress) -> dict[str, object]:
+        for done, of in ((0, 2), (2, 2), (0, 10), (4, 10)):
+            progress(done, of)
+        return {}
+
+    seen: list[tuple[int, int]] = []
+    tasks = [Task(name="a", run=parts, seconds=10.0), Task(name="b", run=parts, seconds=30.0)]
+    run_tasks(tasks, Pieces(tmp_path, {}), lambda *at: seen.append(at))
+    assert seen == sorted(seen)
+    assert seen[-1] == (40, 40)
+
+
+def test_progress_of_several_studies_is_that_of_all_of_them(finished: Finished, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    shutil.copytree(finished.page.parent, tmp_path / "seed")
+    studies = [Study(finished.study.data, finished.study.split, TINY, tmp_path / "seed")] * 2
+    run_studies(
+        studies, tmp_path, [rule.NAME], count=2, command="incdsi repro tiny", progress=lambda *at: seen.append(at)
+    )
+    assert seen == [(1000, 2000), (2000, 2000)]
 
 
 def test_a_finished_study_computes_nothing_again(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,6 +243,9 @@ def test_several_seeds_make_one_report(finished: Finished) -> None:
     retrained = hits1(main_table.retrained(finished.study)["ranks"]["old"])
     assert rows["full retraining"][1] == f"{retrained:.1f} ± 0.0"
     assert len(each.columns) == 3
+    told = [aim.text for aim in section.aims]
+    for how in ("General form by the rule", "The product itself, from nothing", "The product itself, trained first"):
+        assert sum(text.startswith(how) for text in told) == 2  # old and new
     assert seeds.stream_section([finished.study]).tables[0].rows
 
 

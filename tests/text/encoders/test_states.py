@@ -53,7 +53,7 @@ def test_an_encoder_without_token_states_embeds_one_by_one(encoder: OnnxEncoder)
 
 
 @pytest.mark.parametrize("where", [0, -1])
-def test_where_a_batch_changes_bits_texts_run_one_by_one(where: int) -> None:
+def test_where_a_run_of_several_changes_bits_texts_run_one_by_one(where: int) -> None:
     """A runtime that computes the first or the last of a batch otherwise than alone is seen through."""
     runs = []
 
@@ -66,10 +66,52 @@ def test_where_a_batch_changes_bits_texts_run_one_by_one(where: int) -> None:
 
     texts = [[float(number)] * 3 for number in range(1, 6)]
     alone = Alone(run)
-    for _ in range(2):
+    for _ in range(3):
         found = dict(alone.states(texts))  # type: ignore[arg-type]
         assert [found[place][0, 0] for place in range(5)] == [1, 2, 3, 4, 5]
-    assert runs == [4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    fours = [4, 1, 1, 1, 1, 1, 1, 1]  # two looks, four texts, the fifth
+    assert runs == [*fours, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+def padded(encodings) -> np.ndarray:
+    """Token states that are the tokens themselves."""
+    longest = max(map(len, encodings))
+    return np.array([[*one, *[0.0] * (longest - len(one))] for one in encodings], dtype=np.float32)[:, :, None]
+
+
+def test_texts_of_nearly_as_many_tokens_share_a_run() -> None:
+    runs = []
+
+    def run(encodings) -> np.ndarray:
+        runs.append([len(one) for one in encodings])
+        return padded(encodings)
+
+    texts = [[float(length)] * length for length in (3, 30, 5, 4, 29, 6)]
+    alone = Alone(run)
+    for _ in range(2):
+        found = dict(alone.states(texts))  # type: ignore[arg-type]
+        assert [found[place].ravel().tolist() for place in range(6)] == texts
+    assert [one for one in runs if len(one) > 1] == [[30, 29], [6, 5, 4, 3]] * 2
+    assert sorted(one for one in runs if len(one) == 1) == [[length] for length in (3, 4, 5, 6, 29, 30)]
+
+
+def test_where_padding_changes_bits_only_texts_of_as_many_tokens_share_a_run() -> None:
+    runs = []
+
+    def run(encodings) -> np.ndarray:
+        runs.append([len(one) for one in encodings])
+        states = padded(encodings)
+        for row, one in enumerate(encodings):
+            states[row] += 1e-6 * (states.shape[1] - len(one))
+        return states
+
+    texts = [[float(number)] * length for number, length in enumerate((3, 3, 4, 4, 4, 5), start=1)]
+    alone = Alone(run)
+    for _ in range(9):
+        runs.clear()
+        found = dict(alone.states(texts))  # type: ignore[arg-type]
+        assert [found[place].ravel().tolist() for place in range(6)] == texts
+    assert runs == [[5], [4, 4], [4], [3, 3]]
 
 
 def test_pooling_is_the_mean_of_unit_length() -> None:

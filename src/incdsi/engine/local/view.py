@@ -15,9 +15,9 @@ from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
 from incdsi.preserve import Nearest
 from incdsi.records import TextVectors
+from incdsi.rows.ceilings import Ceilings
 from incdsi.rows.groups import Groups
 from incdsi.rows.local import Moment
-from incdsi.rows.preserve import Ceilings
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
 from incdsi.rows.texts import Measure
 
@@ -253,5 +253,11 @@ class OwnedRows:
     def __len__(self) -> int:
         return len(self._ceilings)
 
+    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
+        return [self._owned(near) for near in self._ceilings.likely(vectors, limit)]
+
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return [replace(near, owners=self._rows[near.owners]) for near in self._ceilings.nearest(vectors, limit)]
+        return [self._owned(near) for near in self._ceilings.nearest(vectors, limit)]
+
+    def _owned(self, near: Nearest) -> Nearest:
+        return replace(near, owners=self._rows[near.owners])
