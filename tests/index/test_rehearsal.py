@@ -17,8 +17,19 @@ from incdsi.documents import Document
 from incdsi.hyperparameters import BOLD, SAFE
 from incdsi.index import rehearsal
 from incdsi.index.draft import held_out_of
-from incdsi.index.quality import probes
-from incdsi.index.rehearsal import BETWEEN, FEW, Rehearsed, for_newcomers, level_of, safe_at, scale_of, scaled
+from incdsi.index.quality import Probe, probes
+from incdsi.index.rehearsal import (
+    BETWEEN,
+    FEW,
+    ONE_IN,
+    Rehearsed,
+    _takings,
+    for_newcomers,
+    level_of,
+    safe_at,
+    scale_of,
+    scaled,
+)
 from incdsi.index.tuning import LADDER
 from incdsi.records import Record, StoredQuery
 from incdsi.solver import Problem, solve
@@ -74,6 +85,45 @@ def test_the_weights_are_those_that_find_most_newcomers_and_keep_the_others(
         lambda engine, asked, taken, how: Rehearsed(hyperparameters=how, old=np.full(9, next(old)), new=next(new)),
     )
     assert for_newcomers(trained.engine, asked, None).weights == LADDER[3].weights
+
+
+def probe_of(row: int) -> Probe:
+    return Probe(text="", embedding=np.zeros(2, dtype=np.float32), row=row, dense=0.0)
+
+
+@given(st.lists(st.integers(0, 400), max_size=200), st.integers(0, 1000))
+def test_documents_are_taken_out_one_in_ten_at_once_until_enough_questions_tell(rows, documents):
+    asked = [probe_of(row) for row in rows]
+    takings = _takings(asked, documents)
+    taken = [row for some in takings for row in some]
+    assert len(taken) == len(set(taken))  # others each time
+    assert set(taken) <= set(rows)
+    told = [sum(probe.row in some for probe in asked) for some in takings]
+    assert sum(told[:-1]) < FEW  # and no more than needed
+    assert sum(told) >= FEW or not takings
+    for some in takings:
+        assert 0 < len(some) <= max(documents // ONE_IN, 1)
+    if documents >= ONE_IN * len(set(rows)):
+        assert bool(takings) == (len(rows) >= FEW)
+
+
+def test_few_documents_with_a_question_each_are_taken_out_several_times_over(trained: Index) -> None:
+    records = {record.row: record for record in trained.engine.records()}
+    asked = list(probes(iter(records.values()), trained.engine.held_out()))
+    everything, how = trained.engine.whole(), scaled(BOLD, scale_of(records.values()))
+    takings = [[records[row] for row in sorted(some)] for some in _takings(asked, len(records))]
+    assert len(takings) > 1
+    each = [rehearsal._tried(everything, asked, [some], how) for some in takings]
+    pooled = rehearsal._tried(everything, asked, takings, how)
+    told = [sum(probe.row in {one.row for one in some} for probe in asked) for some in takings]
+    assert pooled.new == pytest.approx(np.average([one.new for one in each], weights=told), abs=0.01)
+    old: list[list[float]] = [[] for _ in asked]
+    for some, one in zip(takings, each, strict=True):
+        rows = {record.row for record in some}
+        stayed = [place for place, probe in enumerate(asked) if probe.row not in rows]
+        for place, found in zip(stayed, one.old, strict=True):
+            old[place].append(found)
+    assert pooled.old == pytest.approx([np.mean(some) for some in old])
 
 
 def test_what_a_few_questions_cannot_tell_from_none_is_no_loss() -> None:

@@ -19,7 +19,7 @@ from incdsi.progress import Progress
 from incdsi.records import Record
 from incdsi.rows.products import exact
 
-ONE_IN = 10  # documents taken out: what one in a hundred does to the others says too little about many
+ONE_IN = 10  # documents taken out at once: what one in a hundred does to the others says too little about many
 MOST = 300  # of them
 BETWEEN = LADDER[3]  # SAFE and BOLD
 KEPT_WITHIN = 0.5  # points of MRR@10 that the others may lose, beside the weights that keep them best
@@ -63,14 +63,15 @@ def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | N
     """What finds most newcomers and keeps the others; where too few queries could tell, by what people asked so far."""
     scale = scale_of(engine.records())
     safe = safe_at(scale, level_of(engine.records()))
-    taken = _taken(asked, len(engine.view()))
-    if sum(probe.row in taken for probe in asked) < FEW:
+    takings = _takings(asked, len(engine.view()))
+    if not takings:
         return scaled(BETWEEN, scale) if _mostly_asked(engine.records()) else safe
     candidates = [*(scaled(how, scale) for how in LADDER), safe]
-    everything, out = engine.whole(), [record for record in engine.records() if record.row in taken]
+    everything, rows = engine.whole(), set[int]().union(*takings)
+    out = {record.row: record for record in engine.records() if record.row in rows}
     tried: list[Rehearsed] = []
     for how in candidates:
-        tried.append(_tried(everything, asked, out, how))
+        tried.append(_tried(everything, asked, [[out[row] for row in sorted(some)] for some in takings], how))
         if progress is not None:
             progress(len(tried), len(candidates))
     best = max(tried, key=lambda one: float(one.old.sum()))  # who comes takes room, however careful
@@ -126,17 +127,33 @@ def _mostly_asked(records: Iterable[Record]) -> bool:
     return 2 * sum(asked) > len(asked)
 
 
-def _taken(asked: Sequence[Probe], documents: int) -> set[int]:
-    """The rows to take out: an even choice of those that a held-out query should find."""
+def _takings(asked: Sequence[Probe], documents: int) -> list[set[int]]:
+    """The rows to take out, one set after another and others each time, until FEW probes tell; none where they cannot.
+
+    Each is an even choice of those that a held-out query should find.
+    """
     rows = sorted({probe.row for probe in asked})
-    return set(evenly(rows, min(documents // ONE_IN, MOST)))
+    size = min(documents // ONE_IN, MOST, len(rows))
+    takings, told = list[set[int]](), 0
+    while told < FEW and 0 < size <= len(rows):
+        takings.append(set(evenly(rows, size)))
+        told += sum(probe.row in takings[-1] for probe in asked)
+        rows = [row for row in rows if row not in takings[-1]]
+    return takings if told >= FEW else []
 
 
-def _tried(everything: View, asked: Sequence[Probe], taken: Sequence[Record], how: Hyperparameters) -> Rehearsed:
-    bench, rows = everything.bench(), {record.row for record in taken}
-    bench.remove(sorted(rows))
-    sweep(bench, taken, replace(bench.settings, hyperparameters=how), {})
-    ranks = learned_ranks(bench, asked)
-    new = np.array([probe.row in rows for probe in asked])
-    each = 100.0 * (ranks <= 10) / ranks
-    return Rehearsed(hyperparameters=how, old=each[~new], new=Quality.of(ranks[new]).mrr_at_10)
+def _tried(
+    everything: View, asked: Sequence[Probe], takings: Sequence[Sequence[Record]], how: Hyperparameters
+) -> Rehearsed:
+    """Over all takings, each taken out and added back alone; of a query that stayed several times, the mean."""
+    ranks = np.empty((len(takings), len(asked)), dtype=np.intp)
+    new = np.zeros(ranks.shape, dtype=bool)
+    for place, taken in enumerate(takings):
+        bench, rows = everything.bench(), {record.row for record in taken}
+        bench.remove(sorted(rows))
+        sweep(bench, taken, replace(bench.settings, hyperparameters=how), {})
+        ranks[place] = learned_ranks(bench, asked)
+        new[place] = [probe.row in rows for probe in asked]
+    each, times = np.where(new, 0.0, 100.0 * (ranks <= 10) / ranks).sum(axis=0), (~new).sum(axis=0)
+    stayed = times > 0
+    return Rehearsed(hyperparameters=how, old=each[stayed] / times[stayed], new=Quality.of(ranks[new]).mrr_at_10)
