@@ -19,27 +19,20 @@ from incdsi.progress import Progress
 from incdsi.records import Record
 from incdsi.rows.products import exact
 
+Ranks = NDArray[np.intp]
 ONE_IN = 10  # documents taken out at once: what one in a hundred does to the others says too little about many
 MOST = 300  # of them
 BETWEEN = LADDER[3]  # SAFE and BOLD
 KEPT_WITHIN = 0.5  # points of MRR@10 that the others may lose, beside the weights that keep them best
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """Weights, the percent of 1 / rank (m,) of each query for a document that stayed, and the MRR@10 of those added."""
+    """Weights, and the MRR@10 of the documents that stayed and of those added back by them."""
 
     hyperparameters: Hyperparameters
-    old: NDArray[np.float64]
+    old: float
     new: float
-
-    def lost(self, best: Rehearsed) -> float:
-        """Points of MRR@10 that documents lose beside the best, by a standard error less than they seem to.
-
-        A few hundred queries cannot tell a small loss from none, and a careful choice costs newcomers much.
-        """
-        each = best.old - self.old
-        return round(float(each.mean() - each.std() / np.sqrt(len(each))), 6) if len(each) else 0.0
 
 
 def rehearse(session: Session, progress: Progress | None) -> None:
@@ -74,8 +67,8 @@ def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | N
         tried.append(_tried(everything, asked, [[out[row] for row in sorted(some)] for some in takings], how))
         if progress is not None:
             progress(len(tried), len(candidates))
-    best = max(tried, key=lambda one: float(one.old.sum()))  # who comes takes room, however careful
-    return best_keeping(tried, lambda one: -one.lost(best), lambda one: one.new, -KEPT_WITHIN).hyperparameters
+    level = max(one.old for one in tried) - KEPT_WITHIN  # who comes takes room, however careful
+    return best_keeping(tried, lambda one: one.old, lambda one: one.new, level).hyperparameters
 
 
 def safe_at(scale: float, level: float) -> Hyperparameters:
@@ -145,15 +138,15 @@ def _takings(asked: Sequence[Probe], documents: int) -> list[set[int]]:
 def _tried(
     everything: View, asked: Sequence[Probe], takings: Sequence[Sequence[Record]], how: Hyperparameters
 ) -> Rehearsed:
-    """Over all takings, each taken out and added back alone; of a query that stayed several times, the mean."""
-    ranks = np.empty((len(takings), len(asked)), dtype=np.intp)
-    new = np.zeros(ranks.shape, dtype=bool)
-    for place, taken in enumerate(takings):
+    """Over all takings, each taken out and added back alone."""
+    ranks, new = list[Ranks](), list[NDArray[np.bool_]]()
+    for taken in takings:
         bench, rows = everything.bench(), {record.row for record in taken}
         bench.remove(sorted(rows))
         sweep(bench, taken, replace(bench.settings, hyperparameters=how), {})
-        ranks[place] = learned_ranks(bench, asked)
-        new[place] = [probe.row in rows for probe in asked]
-    each, times = np.where(new, 0.0, 100.0 * (ranks <= 10) / ranks).sum(axis=0), (~new).sum(axis=0)
-    stayed = times > 0
-    return Rehearsed(hyperparameters=how, old=each[stayed] / times[stayed], new=Quality.of(ranks[new]).mrr_at_10)
+        ranks.append(learned_ranks(bench, asked))
+        new.append(np.array([probe.row in rows for probe in asked]))
+    whole, added = np.concatenate(ranks), np.concatenate(new)
+    return Rehearsed(
+        hyperparameters=how, old=Quality.of(whole[~added]).mrr_at_10, new=Quality.of(whole[added]).mrr_at_10
+    )
