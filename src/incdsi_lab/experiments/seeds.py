@@ -135,17 +135,17 @@ def _apart(found: Mapping[str, list[tuple[float, ...]]], method: str, other: str
 
 
 def _worst(found: Figures) -> list[str]:
-    """What stands above the product's fused search in at least one seed."""
-    mine = main_table.FUSED
-    if mine not in found:
+    """Which of the plain ways that were run stand above the product's fused search in at least one seed."""
+    mine, beside = main_table.FUSED, [name for name in main_table.BESIDE if name in found]
+    if mine not in found or not beside:
         return []
     above = [
         f"{named(name)} ({int((_apart(found, name, mine) >= 0).any(axis=1).sum())} of {len(found[name])} seeds)"
-        for name in main_table.BESIDE
-        if name in found and (_apart(found, name, mine) >= 0).any()
+        for name in beside
+        if (_apart(found, name, mine) >= 0).any()
     ]
     said = f"not below it on old or on new documents: {', '.join(above)}" if above else "none reaches it in any seed"
-    return [f"Beside the product's fused search, of all that anybody could do in ten lines, {said}."]
+    return [f"Beside the product's fused search, of what anybody could do ({', '.join(map(named, beside))}), {said}."]
 
 
 def _aims(found: Figures) -> tuple[Aim, ...]:
