@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.index.adding import fill
-from benchmarks.index.quality import compared, index_ranks, probes
+from benchmarks.index.quality import compared, index_ranks, probes, ranks_by
 from benchmarks.index.run import Ranks, Result, say, tenths
 from benchmarks.machine import write
 from incdsi.text.encoders import Encoder, load_encoder
 from incdsi.text.encoders.fetch import DEFAULT
 from incdsi_lab.anchors import anchors
-from incdsi_lab.baselines.protocol import Part, joined
+from incdsi_lab.baselines.protocol import joined
 from incdsi_lab.data import read_jsonl
 from incdsi_lab.data.location import data_home
 from incdsi_lab.embedded import Embedded, cache_home, embed, embedded_before
@@ -76,16 +76,7 @@ def judged(data: Embedded, folder: Path) -> tuple[dict[str, Ranks], Result]:
         ranks = index_ranks(index, probes(index, data))
         index.compact()
     filling["disk_kb_a_document"] = _index_bytes(folder) / 1e3 / len(data.documents)
-    known = Part(
-        documents=tuple(data.documents),
-        embeddings=data.embeddings,
-        queries=joined([data.train, data.spans]),
-        held_out=data.val,
-    )
-    for anchor in anchors():
-        anchor.fit(known)
-        ranks[anchor.name] = anchor.ranks(data.test)
-    return ranks, filling
+    return ranks | ranks_by(anchors(), data, joined([data.train, data.spans]), data.test), filling
 
 
 def _index_bytes(folder: Path) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.index.quality import compared
+from benchmarks.index.quality import compared, ranks_by
 from benchmarks.index.run import Result, say, tenths
 from benchmarks.machine import write
 from benchmarks.no_harm import SETS, known_questions
@@ -32,8 +32,7 @@ from incdsi.index.rehearsal import for_newcomers, level_of, safe_at, scale_of, s
 from incdsi.index.stage_one import stage_one
 from incdsi.progress import Stopwatch
 from incdsi.text.generators import Spans
-from incdsi_lab.anchors import Anchor, Meaning, PlainHybrid
-from incdsi_lab.baselines.protocol import Part
+from incdsi_lab.anchors import Meaning, PlainHybrid
 from incdsi_lab.baselines.protocol import joined as both
 from incdsi_lab.embedded import KnownTexts, cache_home
 from incdsi_lab.ranking import Ranks, ranks_among
@@ -122,16 +121,8 @@ def joined(data: RealData, by: Questions, known: int, seed: int, folder: Path) -
             ranks[way] = learned_ranks(bench, here.probes)
             if way == CHOSEN:
                 (ranks[FUSED],) = ranks_by_fusion(bench, here.probes, [index.engine.view().settings.fusion])
-    return {**ranks, **plain(data, by)}, np.isin(by.owners, sorted(new))
-
-
-def plain(data: RealData, by: Questions) -> dict[str, Ranks]:
-    """Ranks by dense search, and by dense search and BM25 over the texts added up."""
-    part = Part(documents=tuple(data.documents), embeddings=data.embeddings, queries=data.spans, held_out=data.val)
-    ways: Sequence[Anchor] = (Meaning(), PlainHybrid())
-    for way in ways:
-        way.fit(part)
-    return {way.name: way.ranks(by) for way in ways}
+    ranks |= ranks_by((Meaning(), PlainHybrid()), data, data.spans, by)
+    return ranks, np.isin(by.owners, sorted(new))
 
 
 def retrained(data: RealData, by: Questions, known: int) -> Ranks:

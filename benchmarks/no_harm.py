@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.index.adding import fill
-from benchmarks.index.quality import compared, index_ranks, probes
+from benchmarks.index.quality import compared, index_ranks, probes, ranks_by
 from benchmarks.index.run import Result, say
 from benchmarks.index.sources import questions_of
 from benchmarks.machine import write
 from benchmarks.real import RealData, real_data
-from incdsi_lab.anchors import Anchor, Meaning, PlainHybrid, Words
-from incdsi_lab.baselines.protocol import Part
+from incdsi_lab.anchors import Meaning, PlainHybrid, Words
 from incdsi_lab.embedded import cache_home
 from incdsi_lab.ranking import Ranks
 
@@ -37,20 +35,6 @@ def known_questions(data: RealData, most: int) -> dict[str, list[str]]:
         id: [some[place] for place in sorted(rng.permutation(len(some))[:most].tolist())]
         for id, some in questions_of(data).items()
     }
-
-
-def plain_ranks(data: RealData) -> dict[str, Ranks]:
-    """The right document's rank for each test question by plain search: what is known changes nothing."""
-    part = Part(
-        documents=tuple(data.documents),
-        embeddings=data.embeddings,
-        queries=data.spans,
-        held_out=data.val,
-    )
-    ways: Sequence[Anchor] = (Meaning(), Words(), PlainHybrid())
-    for way in ways:
-        way.fit(part)
-    return {way.name: way.ranks(data.test) for way in ways}
 
 
 def harm(data: RealData, plain: dict[str, Ranks], known: int, folder: Path) -> Result:
@@ -82,7 +66,7 @@ def main() -> None:
         if arguments.documents and arguments.documents < len(data.documents):
             data = data.only(np.random.default_rng(0).permutation(len(data.documents))[: arguments.documents])
         say(f"{name}: plain search of {len(data.documents):,} documents by {len(data.test):,} questions")
-        plain = plain_ranks(data)
+        plain = ranks_by((Meaning(), Words(), PlainHybrid()), data, data.spans, data.test)
         found[name] = {"documents": len(data.documents)}
         for known in arguments.known:
             say(f"{name}: {known} known")

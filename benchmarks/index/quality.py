@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 
 import numpy as np
@@ -13,8 +14,8 @@ from benchmarks.real import RealData
 from incdsi import Index
 from incdsi.index.quality import LEARNED_ALONE, WORDS_ALONE, Probe, ranks_by_fusion
 from incdsi.info import Quality
-from incdsi_lab.anchors import anchors
-from incdsi_lab.baselines.protocol import Part, joined
+from incdsi_lab.anchors import Anchor, anchors
+from incdsi_lab.baselines.protocol import Part, Questions, joined
 from incdsi_lab.metrics import CONFIDENCE, wilson
 from incdsi_lab.ranking import ranks_among
 
@@ -47,16 +48,7 @@ def _quality(run: Run, name: str, *, retrained: bool = False) -> Result:
         say(f"quality: {len(asked):,} questions")
         ranks = index_ranks(index, asked)
         trusted = told_right(index, asked)
-    known = Part(
-        documents=tuple(data.documents),
-        embeddings=data.embeddings,
-        queries=joined([data.train, data.spans]),
-        held_out=data.val,
-    )
-    for anchor in anchors():
-        say(f"quality: {anchor.name}")
-        anchor.fit(known)
-        ranks[anchor.name] = anchor.ranks(data.test)
+    ranks |= ranks_by(anchors(), data, joined([data.train, data.spans]), data.test)
     others = [way for way in ranks if way not in MODES]
     if retrained:
         ranks[RETRAINED] = _retrained(data)
@@ -64,6 +56,17 @@ def _quality(run: Run, name: str, *, retrained: bool = False) -> Result:
     pairs += [("learned", other) for other in ("dense", *([RETRAINED] if retrained else []))]
     best = max(others, key=lambda way: Quality.of(ranks[way]).hits_at_1)
     return {"fill": filling, **compared(ranks, pairs), "best_anchor": best, "confidence": trusted}
+
+
+def ranks_by(ways: Iterable[Anchor], data: RealData, known: Questions, asked: Questions) -> dict[str, Ranks]:
+    """The right document's rank for each question asked, by plain ways of searching that know these questions."""
+    part = Part(documents=tuple(data.documents), embeddings=data.embeddings, queries=known, held_out=data.val)
+    ranks = {}
+    for way in ways:
+        say(f"plain search: {way.name}")
+        way.fit(part)
+        ranks[way.name] = way.ranks(asked)
+    return ranks
 
 
 def _retrained(data: RealData) -> Ranks:

@@ -38,13 +38,6 @@ class Nearest:
 class PreserveRows(Protocol):
     """Indexed rows under ceilings, wherever they live, that can say who is nearest to violation."""
 
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        """For each of the vectors (b, h), at most `limit` rows that a quick look finds violated; it proves nothing.
-
-        None at all where no look is quicker than that of `nearest`.
-        """
-        ...
-
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         """For each of the vectors (b, h), at most `limit` rows, those nearest to violation."""
         ...

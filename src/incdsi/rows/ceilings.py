@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
-from incdsi.rows.likely import Likely
 from incdsi.rows.pool import OWN, Pool
 from incdsi.rows.products import Asked, Doubles, Floats
 from incdsi.rows.table import Growing, Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
-ALONE = 4  # vectors that look at likely rows first; more of them share a pass, which is quicker
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin
 FEW_LEFT = 1 / 4  # of all rows: looking at so many again costs less than at all of them
 SHORTEST = 1e-19  # a row that is not longer is none
@@ -110,7 +108,6 @@ class Ceilings:
         slopes: Sequence[Slopes],
         owners: NDArray[np.int32],
         alive: NDArray[np.intp],
-        likely: Likely | None = None,
     ) -> None:
         self._pool = pool
         self._parts = [
@@ -119,17 +116,10 @@ class Ceilings:
         ]
         self._owners = owners
         self._alive = alive  # others have no ceiling: nobody can violate them
-        self._likely = likely
         self._seen: _Seen | None = None
 
     def __len__(self) -> int:
         return len(self._owners)
-
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        """For each vector (b, h) at most `limit` rows that it violates; none at all where a pass is as quick."""
-        if self._likely is None or len(vectors) > ALONE:
-            return []
-        return [self._listed(self._likely.violated(vector, limit), -np.inf) for vector in vectors]
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         """For each vector (b, h) at most `limit` rows, those nearest to violation."""

@@ -82,7 +82,7 @@ class LocalRows:
         self.dimension = dimension
         chosen = screen or Int8()
         self._vectors = Table(dimension, chosen)
-        self._preserve = PreserveTable(dimension, chosen, self._vectors, beside)
+        self._preserve = PreserveTable(dimension, chosen, beside)
         self.moment = Moment(np.empty(0, dtype=bool), Moments.none(dimension))
 
     def __len__(self) -> int:

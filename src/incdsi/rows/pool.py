@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.products import Asked, Doubles, Floats
+from incdsi.rows.products import Doubles, Floats
 from incdsi.rows.table import Growing, Table
 
 OWN = 0  # the pool's own table; others are 1, 2, ...
@@ -79,19 +79,6 @@ class Pool:
     def approximate(self, numbers: Indices) -> Floats:
         """The rows of these numbers as the screen knows them, (m, h)."""
         return self._rows(numbers, Table.approximate)
-
-    def codes(self, numbers: Indices) -> tuple[NDArray[Any], Floats]:
-        """The codes (m, h) of these rows and their scales (m,)."""
-        codes = np.empty((len(numbers), self.tables[OWN].width), dtype=self.tables[OWN].screen.dtype)
-        scales = np.empty(len(numbers), dtype=np.float32)
-        for table, here, indices in self.where.of(numbers).by_table():
-            codes[here], scales[here] = self.tables[table].codes(indices)
-        return codes, scales
-
-    def products(self, numbers: Indices, asked: Asked) -> Floats:
-        """The screened products (m,) of these rows with one vector."""
-        codes, scales = self.codes(numbers)
-        return self.tables[OWN].screen.multiply(codes, asked)[:, 0] * scales
 
     def lengths(self, numbers: Indices) -> Doubles:
         """The lengths of these rows, (m,)."""

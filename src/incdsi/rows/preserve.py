@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.rows.ceilings import SHORTEST, Ceilings, Slopes
-from incdsi.rows.likely import ENOUGH, STALE, Likely, Lowest, Owned
 from incdsi.rows.pool import OWN, Pool, Where
-from incdsi.rows.products import Doubles, Floats, Screen
+from incdsi.rows.products import Floats, Screen
 from incdsi.rows.table import Growing, Table
 
 OWNERS = "preserve.owners"  # the name of a saved array
@@ -20,15 +19,13 @@ OWNERS = "preserve.owners"  # the name of a saved array
 class PreserveTable:
     """All preserve rows (n, h) with their own scores and the slots that own them; for the writer alone.
 
-    `documents` has the vector of each slot. Rows that one of the tables `beside` holds are looked at there. A row has
-    a number, the next one when it is kept; own scores lie as the rows do, infinite where a row is not preserved.
+    Rows that one of the tables `beside` holds are looked at there. A row has a number, the next one when it is kept;
+    own scores lie as the rows do, infinite where a row is not preserved.
     """
 
-    def __init__(self, dimension: int, screen: Screen, documents: Table, beside: Sequence[Table] = ()) -> None:
+    def __init__(self, dimension: int, screen: Screen, beside: Sequence[Table] = ()) -> None:
         self._dimension = dimension
-        self._lowest: Lowest | None = None
         self._screen = screen
-        self._documents = documents
         self._beside = beside
         self._empty()
 
@@ -106,16 +103,9 @@ class PreserveTable:
             for table, _, indices in pool.where.of(np.flatnonzero(owners == without)).by_table():
                 ceilings[table][indices] = np.inf
             alive = alive[owners[alive] != without]
-        likely = self._likely(ceilings) if len(alive) >= ENOUGH else None
-        return Ceilings(pool, ceilings, self._slopes, owners, alive, likely)
-
-    def _likely(self, ceilings: Sequence[Doubles]) -> Likely:
-        if self._lowest is None or len(self) - self._lowest.among > STALE * len(self):
-            self._lowest = Lowest.of(self._pool, self._own_scores_of(np.arange(len(self))))
-        return Likely(self._pool, self._lowest, self._owned, self._documents, ceilings)
+        return Ceilings(pool, ceilings, self._slopes, owners, alive)
 
     def _keep(self, owners: NDArray[np.integer[Any]], own_scores: NDArray[np.float64], where: Where) -> None:
-        self._owned.append(len(self), owners)
         self._pool.append(where)
         self._owners.append(owners)
         for table, here, indices in where.by_table():
@@ -133,8 +123,6 @@ class PreserveTable:
         self._own_scores = tuple(Growing(np.float64) for _ in self._pool.tables)
         self._slopes = tuple(map(Slopes, self._pool.tables))
         self._owners = Growing(np.int32)
-        self._owned = Owned()
-        self._lowest = None
         self._dead = 0
 
     def _take_memory_back(self) -> None:

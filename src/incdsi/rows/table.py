@@ -163,10 +163,6 @@ class Table:
         """The rows at these indices as the screen knows them, (m, h)."""
         return np.asarray(np.multiply(self._codes(indices), self._scales.values[indices, None], dtype=np.float32))
 
-    def codes(self, indices: NDArray[np.intp]) -> tuple[NDArray[Any], Floats]:
-        """The codes (m, h) of the rows at these indices and their scales (m,)."""
-        return self._codes(indices), self._scales.values[indices]
-
     def _codes(self, indices: NDArray[np.intp]) -> NDArray[Any]:
         if np.any(indices[1:] < indices[:-1]):
             order = np.argsort(indices)

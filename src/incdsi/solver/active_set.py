@@ -8,7 +8,7 @@ skipped if the vector moved less than the radius within which no other row can b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from incdsi.solver.problem import Array, Problem
 from incdsi.solver.solution import Solution, Status, Violations
 
 FIRST_LIMIT = 192  # rows to find in the first pass, where the vector is still far from the final one
-GLANCES = 1  # quick looks before it
 NEXT_LIMIT = 128  # in the second, which usually only proves; doubled in each one after it
 AT_ONCE = 32  # rows to add before minimising again: the worst, which usually fix the others
 TOGETHER = 128  # newcomers that share passes: each one keeps the rows near it
@@ -114,7 +113,6 @@ def solve_many(
         searches = [
             _Search(n.queries, n.rivals + margins.retrieve, n.anchor, weights, n.emphasis, n.start) for n in some
         ]
-        _approach(searches, preserve)
         _settle(searches, preserve)
         for newcomer, search in zip(some, searches, strict=True):
             rivals, owners = placed.best(newcomer)
@@ -147,33 +145,16 @@ def to_preserve(
     return hardest | first
 
 
-def _approach(searches: Sequence[_Search], preserve: PreserveRows) -> None:
-    """Bring searches that begin afar near their minimisers, by quick looks at few rows."""
-    afar = [search for search in searches if search.afar]
-    for _ in range(GLANCES):
-        for group in _groups(afar, FIRST_LIMIT):
-            for search, near in zip(group, preserve.likely(_vectors(group), FIRST_LIMIT), strict=False):
-                search.glance(near)
-
-
 def _settle(searches: Sequence[_Search], preserve: PreserveRows) -> None:
     """Minimise each search over all preserve rows; searches not proved yet share passes."""
     while pending := [search for search in searches if not search.settled]:
         limit = max(search.limit for search in pending)
-        for group in _groups(pending, limit):
-            for search, near in zip(group, preserve.nearest(_vectors(group), limit), strict=True):
+        room = max(RING_BYTES // (4 * limit * len(pending[0].vector)), 1)
+        for start in range(0, len(pending), room):
+            group = pending[start : start + room]
+            nearest = preserve.nearest(np.stack([search.vector for search in group]), limit)
+            for search, near in zip(group, nearest, strict=True):
                 search.look(near)
-
-
-def _groups(searches: Sequence[_Search], limit: int) -> Iterator[Sequence[_Search]]:
-    """As many at a time as leave memory for others when each finds so many rows."""
-    room = max(RING_BYTES // (4 * limit * len(searches[0].vector)), 1) if searches else 1
-    for start in range(0, len(searches), room):
-        yield searches[start : start + room]
-
-
-def _vectors(searches: Sequence[_Search]) -> NDArray[np.float64]:
-    return np.stack([search.vector for search in searches])
 
 
 def _settle_among(search: _Search, placed: _Placed, preserve: PreserveRows) -> None:
@@ -280,7 +261,6 @@ class _Search:
         self._passes = 0
         self._centre, self._radius = self._small.anchor, -np.inf
         self._placed_before = start is not None
-        self._glanced = False
         self.vector = self._small.anchor if start is None else start.astype(np.float64)
         if start is None:
             self._minimise(self.vector)
@@ -293,20 +273,9 @@ class _Search:
     @property
     def limit(self) -> int:
         """How many rows the next pass should find: enough that some are not violated."""
-        if self._passes == 0 and not self._glanced:
+        if self._passes == 0:
             return FIRST_LIMIT
-        return max(NEXT_LIMIT << max(self._passes - 1, 0), 2 * len(self._taken))
-
-    @property
-    def afar(self) -> bool:
-        """Whether it has seen no row, and begins where its queries alone would have it."""
-        return self._passes == 0 and not self._placed_before
-
-    def glance(self, near: Nearest) -> None:
-        """Minimise over rows that a quick look found."""
-        self._glanced = True
-        self._ring = Ring(near, self._taken)
-        self.minimise_among_near()
+        return max(NEXT_LIMIT << (self._passes - 1), 2 * len(self._taken))
 
     def look(self, near: Nearest) -> None:
         """Minimise over the rows that a pass found nearest; its proof replaces those of earlier passes."""

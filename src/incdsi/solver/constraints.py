@@ -22,9 +22,6 @@ class DenseRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return []
-
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         return [self._nearest(vector, limit) for vector in vectors]
 

@@ -253,11 +253,5 @@ class OwnedRows:
     def __len__(self) -> int:
         return len(self._ceilings)
 
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return [self._owned(near) for near in self._ceilings.likely(vectors, limit)]
-
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return [self._owned(near) for near in self._ceilings.nearest(vectors, limit)]
-
-    def _owned(self, near: Nearest) -> Nearest:
-        return replace(near, owners=self._rows[near.owners])
+        return [replace(near, owners=self._rows[near.owners]) for near in self._ceilings.nearest(vectors, limit)]

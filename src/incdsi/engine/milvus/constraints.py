@@ -134,9 +134,6 @@ class Ceilings:
     def __len__(self) -> int:
         return self._count
 
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return []  # every look is a call
-
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         if self._count == 0:
             return [self._listed(np.empty(0, dtype=np.int64), np.inf)] * len(vectors)
@@ -224,9 +221,6 @@ class BothCeilings:
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
-
-    def likely(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
-        return []
 
     def nearest(self, vectors: NDArray[np.float64], limit: int) -> list[Nearest]:
         found = (part.nearest(vectors, limit) for part in self._parts)
