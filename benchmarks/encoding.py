@@ -114,7 +114,9 @@ def run(encode: Encode, batch: list[str], single: bool) -> NDArray[np.float32]:
 
 
 def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
-    return (left * right).sum(axis=1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+    lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
+    found: NDArray[np.float32] = (left * right).sum(axis=1) / lengths[0] / lengths[1]
+    return found
 
 
 def texts(queries: int, documents: int) -> tuple[str, list[str], list[str]]:

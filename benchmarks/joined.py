@@ -30,13 +30,14 @@ class Asked:
     def long_alone(self) -> Asked:
         """The same without short documents and their questions."""
         of_long = np.flatnonzero(self.right < self.long)
-        questions = [self.questions[place] for place in of_long]
+        questions = [self.questions[place] for place in of_long.tolist()]
         return Asked(self.documents[: self.long], questions, self.right[of_long], self.long)
 
     def ranks(self, scores: NDArray[np.float64]) -> Ranks:
         """By scores (questions, documents); a tie counts against the right document."""
         own = scores[np.arange(len(scores)), self.right][:, None]
-        return np.count_nonzero(scores >= own, axis=1)
+        ranks: Ranks = np.count_nonzero(scores >= own, axis=1)
+        return ranks
 
     def told(self, ranks: Ranks, before: Ranks | None = None) -> Told:
         """H@1 and H@10 of the questions to long documents and to short ones, and what is gained over others' ranks."""

@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -148,11 +149,15 @@ def add(three: Sequence[Side], first: int, ones: int, batches: int) -> None:
     first += 1
     for number, side in itertools.product(range(first, first + ones), three):
         if number - first < side.most:
-            side.timed("add", lambda s=side, n=number: s.index.add(document(n)))
+            side.timed("add", partial(_add_one, side.index, number))
     for begin in range(first + ones, first + ones + batches * BATCH, BATCH):
         batch = [document(one) for one in range(begin, begin + BATCH)]
         for side in (side for side in three if side.most > FEW or begin == first + ones):
-            side.timed(f"add_batch_of_{BATCH}", lambda s=side, b=batch: s.index.add_many(b))
+            side.timed(f"add_batch_of_{BATCH}", partial(side.index.add_many, batch))
+
+
+def _add_one(index: Index, number: int) -> None:
+    index.add(document(number))
 
 
 def furthest(side: Side, folder: Side, numbers: range) -> float:

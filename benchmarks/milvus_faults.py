@@ -142,11 +142,11 @@ def supervised(server: MilvusServer) -> Iterator[list[float]]:
 
 def judged(tally: Tally, address: str) -> dict[str, Any]:
     """What is there, beside what was said."""
-    from index_samples import TOY, text_of
-
     from incdsi.index import Index
+    from tests.index.index_samples import TOY, text_of
 
     with Index.open(address, TOY) as index:
+        assert isinstance(index, Index)
         problems = index.verify()
         there = {one.id: one.text for one in index.documents()}
     now = {id: found_revision(text) for id, text in there.items()}
@@ -168,9 +168,8 @@ def judged(tally: Tally, address: str) -> dict[str, Any]:
 
 
 def run(server: MilvusServer, rounds: int, seed: int) -> dict[str, Any]:
-    from index_samples import TOY, doc
-
     from incdsi.index import Index
+    from tests.index.index_samples import TOY, doc
 
     faults = Faults(server, seed)
     tally = faults.tally

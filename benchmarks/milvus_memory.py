@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.index.adding import KnownTexts, fill
+from benchmarks.index.adding import fill
 from benchmarks.machine import machine, write
 from benchmarks.real import real_data
 from benchmarks.scale import memory_mb, say
 from incdsi import Index
 from incdsi.index.migration import migrate
 from incdsi.text.encoders import load_encoder
+from incdsi_lab.embedded import KnownTexts
 from tests.milvus_server import enter, running
 
 SIZES = (1_000, 4_000)
@@ -43,6 +44,7 @@ def held(place: str, verb: str) -> dict[str, float]:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     before = memory_mb()
     with Index.open(place, encoder) as index:
+        assert isinstance(index, Index)
         for text in ASKED:
             index.search(text, 10)
         if verb == "bench":

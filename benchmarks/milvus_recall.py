@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.index.adding import KnownTexts, fill
+from benchmarks.index.adding import fill
 from benchmarks.machine import machine, write
 from benchmarks.real import real_data
 from benchmarks.scale import say
@@ -27,6 +27,7 @@ from incdsi import Index
 from incdsi.engine.milvus.kinds import CHOICE
 from incdsi.errors import IncDSIError
 from incdsi.index.migration import migrate
+from incdsi_lab.embedded import KnownTexts
 from tests.milvus_server import enter, running
 
 KINDS, MODES = ("exact", "hnsw", "ivf"), ("learned", "fused")
@@ -60,6 +61,7 @@ def measure(folder: Path, address: str, documents: int | None) -> dict[str, Any]
     migrate(folder / "shop", place, encoder=encoder)
     told: dict[str, Any] = {"documents": len(order), "questions": len(texts), "load_before": os.getloadavg()[0]}
     with Index.open(folder / "shop", encoder) as here, Index.open(place, encoder) as there:
+        assert isinstance(there, Index)
         right, told["folder"] = lists(here, texts)
         for kind in KINDS:
             os.environ[CHOICE] = f"{kind}:0" if kind != "exact" else kind

@@ -18,10 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "index"))
 
 LIVES_FOR = 3.0  # seconds: a shorter lease, so that less is waited for
 BATCH = 32
@@ -31,11 +28,10 @@ Change = Mapping[str, int | None]  # ids, and the revision that each has then; N
 
 def write_for_ever(address: str, name: str, seed: int) -> None:
     """A writer: says each change before and after, and after an error tries another one."""
-    from index_samples import TOY
-
     from incdsi.engine.milvus import lease
     from incdsi.errors import IncDSIError
     from incdsi.index import Index
+    from tests.index.index_samples import TOY
 
     lease.LIVES_FOR = LIVES_FOR
     rng, there, number = random.Random(seed), list[str](), 0
@@ -66,7 +62,7 @@ def _chosen(rng: random.Random, name: str, number: int, there: list[str]) -> tup
 
 
 def _make(index: Any, verb: str, change: Change) -> None:
-    from index_samples import doc
+    from tests.index.index_samples import doc
 
     documents = [doc(id, revision) for id, revision in change.items() if revision is not None]
     if verb == "delete":
@@ -199,10 +195,9 @@ class Searcher:
         self._thread.join()
 
     def _look_for_ever(self) -> None:
-        from index_samples import TOY
-
         from incdsi.errors import IncDSIError
         from incdsi.index import Index
+        from tests.index.index_samples import TOY
 
         index = None
         while not self._done.wait(0.05):
@@ -215,7 +210,7 @@ class Searcher:
                 self.broken.append(repr(error))
 
     def _look(self, index: Any) -> None:
-        from index_samples import text_of
+        from tests.index.index_samples import text_of
 
         found = index.search("steady number edition", 5)
         self.looks += 1

@@ -15,14 +15,17 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.index.run import tenths
+from benchmarks.index.run import Result, tenths
 from benchmarks.machine import machine, write
 from benchmarks.real import real_data
 from incdsi import Document, Index
+from incdsi.progress import Progress
 from incdsi.text.encoders import fetch, load_encoder
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.generators import Spans
@@ -31,6 +34,7 @@ from incdsi_lab.collection import Judged
 from incdsi_lab.data import read_jsonl
 from incdsi_lab.data.location import data_home
 
+Floats = NDArray[np.float32]
 MODES = ("learned", "lexical", "fused")
 WAYS = {"a pass a sentence": False, "one pass": True}
 PORTION = 64
@@ -78,8 +82,8 @@ class Known:
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
         self.dimension, self.fingerprint = encoder.dimension, encoder.fingerprint
-        self._vectors: dict[str, np.ndarray] = {}
-        self._parts: dict[str, dict[tuple[int, int], np.ndarray | None]] = {}
+        self._vectors: dict[str, Floats] = {}
+        self._parts: dict[str, dict[tuple[int, int], Floats | None]] = {}
         self.told: dict[str, float] = {}
 
     @classmethod
@@ -88,13 +92,13 @@ class Known:
         documents: list[Document],
         asked: dict[str, list[str]],
         questions: list[str],
-        before: dict[str, dict[str, np.ndarray]],
+        before: dict[str, dict[str, Floats]],
     ) -> Known:
         encoder = load_encoder()
         assert isinstance(encoder, OnnxEncoder)
         known = cls(encoder)
-        for some in before.values():
-            known._vectors.update(some)
+        for vectors in before.values():
+            known._vectors.update(vectors)
         spans = {document.id: Spans()(document) for document in documents}
         places = [places_of(document.content, spans[document.id]) for document in documents]
         alone = [text for document in documents for text in spans[document.id]]
@@ -129,13 +133,15 @@ class Known:
             told(start + len(some), len(texts))
         return 1e3 * (time.process_time() - begin)
 
-    def encode(self, texts: list[str], progress: object = None) -> np.ndarray:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         new = [text for text in texts if text not in self._vectors]
         if new:
             self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
         return np.stack([self._vectors[t] for t in texts]) if texts else np.empty((0, self.dimension), np.float32)
 
-    def encode_with_parts(self, texts: list[str], parts: list[list[tuple[int, int]]]) -> tuple[np.ndarray, list]:
+    def encode_with_parts(
+        self, texts: Sequence[str], parts: Sequence[Sequence[tuple[int, int]]]
+    ) -> tuple[Floats, list[list[Floats | None]]]:
         if any(part not in self._parts[text] for text, some in zip(texts, parts, strict=True) for part in some):
             return self._encoder.encode_with_parts(texts, parts)
         found = [[self._parts[text][part] for part in some] for text, some in zip(texts, parts, strict=True)]
@@ -165,7 +171,7 @@ def filled(
     documents: list[Document],
     asked: dict[str, list[str]],
     questions: list[Judged],
-) -> dict[str, object]:
+) -> Result:
     """Fill an index that way and ask it."""
     with Index.create(path, known, one_pass=one_pass) as index:
         begin = time.process_time()
@@ -190,7 +196,7 @@ def filled(
         }
 
 
-def paired(left: np.ndarray, right: np.ndarray) -> dict[str, float]:
+def paired(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> dict[str, float]:
     """The difference in points, question by question, and its standard error."""
     each = 100.0 * (left.astype(float) - right.astype(float))
     return {"points": float(each.mean()), "standard_error": float(each.std() / np.sqrt(len(each))), "n": len(each)}

@@ -30,6 +30,7 @@ from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder, count_tokens, tokens_read
 from incdsi.text.encoders.fetch import HUB_NAME, installed_model
 from incdsi.text.passages import Sections
+from incdsi.text.passages.identity import Splitter
 from incdsi.text.sentences import sentence_spans
 from incdsi_lab.embedded import cache_home
 
@@ -79,7 +80,8 @@ def remembered(embed: Embed, name: str, given: Mapping[str, Floats]) -> Embed:
 def ours(asked: Asked, encoder: Encoder) -> dict[str, Told]:
     """What an index finds with long documents in passages, and whole; and what the passages gain."""
     ranks: dict[str, dict[str, Ranks]] = {}
-    for name, splitter in (("whole texts", "none"), ("passages", Sections())):
+    splitters: dict[str, Splitter] = {"whole texts": "none", "passages": Sections()}
+    for name, splitter in splitters.items():
         with (
             tempfile.TemporaryDirectory() as folder,
             Index.create(Path(folder, "index"), encoder, splitter=splitter) as index,

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,7 +155,7 @@ def read(path: Path, count: int) -> Result:
 def _searches(index: Index, encoder: Toy, texts: Sequence[str], mode: str) -> Result:
     seconds, found = [], 0
     for text in texts:
-        hits, spent = encoder.timed(lambda text=text: index.search(text, mode=mode))
+        hits, spent = encoder.timed(partial(index.search, text, mode=mode))
         seconds.append(spent)
         found += hits[0].document_id == text.split(maxsplit=1)[0]
     return {**spread(seconds[5:]), "found_first": found / len(texts)}
@@ -166,9 +167,9 @@ def change(path: Path, count: int) -> Result:
     index = Index.open(path, encoder, generator=questions)
     _, become = encoder.timed(lambda: index.delete("d1"))
     held, later = memory_mb(), [document(number) for number in range(count, count + 300)]
-    adds = [encoder.timed(lambda one=one: index.add(one)) for one in later[:44]][4:]
+    adds = [encoder.timed(partial(index.add, one)) for one in later[:44]][4:]
     _, batch = encoder.timed(lambda: index.add_many(later[44:]))
-    deletes = [encoder.timed(lambda number=number: index.delete(f"d{number}"))[1] for number in range(2, 32)]
+    deletes = [encoder.timed(partial(index.delete, f"d{number}"))[1] for number in range(2, 32)]
     _, many = encoder.timed(lambda: index.delete([f"d{number}" for number in range(32, 132)]))
     result = {
         "become_writer": seconds_of(become),

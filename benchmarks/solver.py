@@ -26,6 +26,8 @@ from incdsi.solver import Newcomer, Placement, Problem, Solution, Status, solve_
 from incdsi_lab.lbfgs import LBFGS
 
 Floats = NDArray[np.float32]
+# A document's queries (k, h) and anchor (h,): in float32, of which Newcomer makes float64.
+Document = tuple[NDArray[Any], NDArray[Any]]
 BATCH = 256
 # The paper's form for an encoder of unit length: margins in the scale of its scores.
 PAPER_UNIT = Hyperparameters(
@@ -76,10 +78,11 @@ def synthetic(case: Case, rng: np.random.Generator) -> tuple[LocalRows, Floats]:
 
 
 def _around(centres: Floats, spread: float, count: int, rng: np.random.Generator) -> Floats:
-    noise = rng.standard_normal((count, centres.shape[1]), dtype=np.float32) * (14 / np.sqrt(centres.shape[1]))
+    noise: Floats = rng.standard_normal((count, centres.shape[1]), dtype=np.float32) * (14 / np.sqrt(centres.shape[1]))
     if spread == 0.0:
         return noise
-    return centres[rng.integers(0, len(centres), count)] + spread * noise
+    around: Floats = centres[rng.integers(0, len(centres), count)] + spread * noise
+    return around
 
 
 @dataclass
@@ -87,7 +90,7 @@ class Setting:
     """An index, the documents to add to it, and how."""
 
     rows: LocalRows
-    newcomers: list[tuple[Floats, Floats]]  # queries (k, h) and anchor (h,)
+    newcomers: list[Document]
     how: Hyperparameters
 
 
@@ -117,9 +120,7 @@ def real_setting(*, general: bool) -> Setting:
     return Setting(rows, documents[-BATCH:], how)
 
 
-def placed(
-    rows: LocalRows, documents: list[tuple[Floats, Floats]], how: Hyperparameters, *, keep_lost: bool
-) -> list[Placement]:
+def placed(rows: LocalRows, documents: list[Document], how: Hyperparameters, *, keep_lost: bool) -> list[Placement]:
     """Constrain and solve, as the index does."""
     best, _ = rows.best(np.concatenate([queries for queries, _ in documents]))
     rivals = np.split(best, np.cumsum([len(queries) for queries, _ in documents])[:-1])
@@ -128,7 +129,7 @@ def placed(
     return solve_many(newcomers, ceilings, margins=how.margins, weights=how.weights, keep_lost=keep_lost)
 
 
-def place(setting: Setting, documents: list[tuple[Floats, Floats]]) -> tuple[list[Solution], float, float]:
+def place(setting: Setting, documents: list[Document]) -> tuple[list[Solution], float, float]:
     """Solutions, and the seconds of the floor pass and of the solve."""
     begin = time.perf_counter()
     flat = np.concatenate([queries for queries, _ in documents])
@@ -151,7 +152,7 @@ def problem_of(
     return Problem(queries, floors, Z, own - setting.how.margins.preserve, anchor)
 
 
-def peer(setting: Setting, documents: list[tuple[Floats, Floats]]) -> tuple[list[dict[str, float]], list[Problem]]:
+def peer(setting: Setting, documents: list[Document]) -> tuple[list[dict[str, float]], list[Problem]]:
     """What the paper's solver needs for each document: seconds, passes and objective."""
     V, Z, own = contiguous(setting.rows)
     results, problems = [], []

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -151,8 +151,8 @@ def run(name: str) -> dict[str, Any]:
     needs = ["encode documents", *(["encode queries", "encode spans", "generate"] if name != "dense" else [])]
     return {
         "method": name,
-        "test": Quality.of(ranks_among(outcome.vectors, outcome.test, data.test.owners)).to_json(),
-        "val": Quality.of(ranks_among(outcome.vectors, outcome.val, data.val.owners)).to_json(),
+        "test": asdict(Quality.of(ranks_among(outcome.vectors, outcome.test, data.test.owners))),
+        "val": asdict(Quality.of(ranks_among(outcome.vectors, outcome.val, data.val.owners))),
         "seconds": seconds,
         "encoding_seconds": sum(data.seconds[part] for part in needs),
         "peak_mb": peak_mb(),

@@ -118,7 +118,8 @@ def each_timed(spent: dict[str, float]) -> Iterator[None]:
 
         return wrapped
 
-    with patch.multiple(tuning, **{name: watched(name, getattr(tuning, name)) for name in PARTS}):
+    parts: dict[str, Any] = {name: watched(name, getattr(tuning, name)) for name in PARTS}
+    with patch.multiple(tuning, **parts):
         yield
 
 

@@ -23,12 +23,15 @@ from benchmarks.index.adding import fill
 from benchmarks.index.run import Result, say
 from benchmarks.machine import write
 from benchmarks.real import RealData, real_data
-from incdsi import Index
+from incdsi.engine.local import LocalEngine
+from incdsi.engine.protocol import View
+from incdsi.engine.words import OwnWords
 from incdsi.index.quality import WORDS_ALONE, Probe, ranks_by_fusion
 from incdsi.info import Quality
 from incdsi.lexical import LexicalIndex
 from incdsi.lexical.language import Language, find_language
 from incdsi.lexical.words import term_key
+from incdsi.records import Record
 from incdsi_lab.collection import Collection
 from incdsi_lab.data import read_jsonl
 from incdsi_lab.data.location import data_home
@@ -81,6 +84,13 @@ def indexed(language: Language, slots: Sequence[int], texts: Sequence[str]) -> L
     index.language = language
     index.add_many(slots, texts)
     return index
+
+
+def own_words(language: Language, records: Sequence[Record]) -> OwnWords:
+    own = OwnWords("english")
+    own._index.language = language
+    own.add([record.words for record in records])
+    return own
 
 
 def cost(collection: Collection) -> Result:
@@ -152,24 +162,25 @@ def fused(data: RealData, folder: Path, documents: int) -> Result:
     chosen = np.random.default_rng(0).permutation(len(data.documents))[:documents].tolist()
     index, _ = fill(folder, data, chosen, tuning=False)
     with index:
-        records = list(index.engine.records())
-        live = index.engine.live  # type: ignore[attr-defined]
-        slots = [live.slot(record.row) for record in records]
+        assert isinstance(index.engine, LocalEngine)
+        by_row = {record.row: record for record in index.engine.records()}
+        live = index.engine.live.bench()  # without empty slots: words are added to one after another
+        records = [by_row[row] for row in live.rows.tolist()]
         rows = {record.document.id: record.row for record in records}
         found: Result = {"documents": len(records), **{split: {} for split in SPLITS}}
         ranks: dict[str, dict[str, Any]] = {}
         for name, make in WAYS.items():
-            live.words = indexed(make(), slots, [record.words for record in records])
+            live.words = own_words(make(), records)
             for split in SPLITS:
                 say(f"{data.collection.name}: fused, {name}, {split}")
-                ranks.setdefault(split, {})[name] = _by_fusion(index, data, split, rows)
+                ranks.setdefault(split, {})[name] = _by_fusion(live.view(), data, split, rows)
         for split, some in ranks.items():
             for place, mode in enumerate(("lexical", "fused")):
                 found[split][mode] = _told({name: both[place] for name, both in some.items()})
     return found
 
 
-def _by_fusion(index: Index, data: RealData, split: str, rows: dict[str, int]) -> NDArray[np.intp]:
+def _by_fusion(view: View, data: RealData, split: str, rows: dict[str, int]) -> NDArray[np.intp]:
     part = data.part(split)  # type: ignore[arg-type]
     asked = zip(part.texts, part.embeddings, part.owners, strict=True)
     probes = [
@@ -177,7 +188,6 @@ def _by_fusion(index: Index, data: RealData, split: str, rows: dict[str, int]) -
         for text, embedding, owner in asked
         if data.documents[owner].id in rows
     ]
-    view = index.engine.view()
     return ranks_by_fusion(view, probes, (WORDS_ALONE, view.settings.fusion))
 
 

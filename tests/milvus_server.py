@@ -183,21 +183,8 @@ def _configuration(folder: Path) -> dict[str, Any]:
 def certify(certificate: Path, key: Path) -> None:
     """A certificate for this machine, signed by nobody else."""
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    made = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-days",
-        "2",
-        "-keyout",
-        key,
-        "-out",
-        certificate,
-    ]
-    subprocess.run([*made, *subject], check=True, capture_output=True)
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate, *subject], check=True, capture_output=True)
 
 
 def _package() -> Path:

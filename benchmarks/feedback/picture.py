@@ -67,8 +67,8 @@ def line(row: Result, y: int, *, ours: bool) -> str:
     untaught = row["paraphrases"]
     before, after = (x(untaught[when]["percent"]) for when in ("first_before", "first_after"))
     name = row["way"] if ours else f"{row['system']}: {row['way']}"
-    figures = ((f"{row['lessons']['first_after']['percent']:.1f} %", TAUGHT), (lost(row), LOST))
-    figures += ((lesson(row, 0), SPENT),)
+    taught = f"{row['lessons']['first_after']['percent']:.1f} %"
+    figures = ((taught, TAUGHT), (lost(row), LOST), (lesson(row, 0), SPENT))
     parts = [
         text(LEFT - 14, y, name, "ink", anchor="end", bold=ours),
         f'<line x1="{before}" x2="{after}" y1="{y - 4}" y2="{y - 4}" class="way" stroke-width="2"/>',
@@ -87,7 +87,7 @@ def lesson(row: Result, digits: int) -> str:
 
 def lost(row: Result) -> str:
     """Of the questions nobody taught, those that were first and are no longer, of documents taught nothing if any."""
-    part = row.get("others", row["paraphrases"])
+    part = row["others"] if "others" in row else row["paraphrases"]
     return f"{100 * part['no_longer_first'] / part['n']:.1f} %"
 
 

@@ -156,7 +156,7 @@ class Words(Way):
         self._lessons += 1
 
     def _build(self) -> None:
-        import bm25s  # type: ignore[import-untyped]
+        import bm25s
 
         self._index = bm25s.BM25()
         self._index.index(self._tokens, show_progress=False)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from benchmarks.index.sources import questions_of
 from benchmarks.real import SPANS, RealData
 from incdsi import Document, Index
 from incdsi.documents import Addition
+from incdsi.progress import Progress
 from incdsi.text.generators import Spans
 from incdsi_lab.embedded import KnownTexts
 
@@ -66,10 +66,10 @@ def _watch_tuning(index: Index) -> list[float]:
     seconds: list[float] = []
     tune = index._tuner.tune_if_due
 
-    def watched(*arguments: Any) -> None:
+    def watched(progress: Progress | None) -> None:
         begin = time.perf_counter()
         say("tuning, if it is due")
-        tune(*arguments)
+        tune(progress)
         seconds.append(time.perf_counter() - begin)
 
     index._tuner.tune_if_due = watched  # type: ignore[method-assign]

@@ -23,6 +23,7 @@ from benchmarks.index.sources import (
 )
 from benchmarks.machine import resident_mb
 from incdsi import Index
+from incdsi.engine.local import LocalEngine
 from incdsi.text.encoders import load_encoder
 
 
@@ -41,7 +42,7 @@ def squad(run: Run) -> Result:
         say("adding with the true encoder")
         in_batch = add_batch(index, batch, asked)
         one_by_one = add_one_by_one(index, [*warm, *singles], asked)
-        texts = [len(index.engine.store.get(document.id).queries) for document in singles]
+        texts = [len(index.engine.get(document.id).queries) for document in singles]
     _write_questions(path, test_texts(data, run.size))
     return {
         "documents": len(data.documents),
@@ -135,6 +136,7 @@ def reading(run: Run, name: str) -> Result:
     begin = time.perf_counter()
     with index.engine.changing(None):
         writer = time.perf_counter() - begin
+    assert isinstance(index.engine, LocalEngine)
     result = {
         "documents": len(index),
         "open_seconds": opened,

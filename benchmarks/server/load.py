@@ -65,7 +65,7 @@ class Load:
 
     async def _one(self, client: Client, number: int, warm_until: float, until: float) -> None:
         rng = random.Random(number)
-        names, odds = zip(*SHARES, strict=True)
+        names, odds = [name for name, _ in SHARES], [share for _, share in SHARES]
         while (begin := time.perf_counter()) < until:
             (what,) = rng.choices(names, odds)
             try:

@@ -43,7 +43,7 @@ def peer(folder: Path) -> None:
     kept = np.load(folder / "peer.npz")
     documents = dict(enumerate(json.loads((folder / "peer.json").read_text())))
     numbers = {row["id"]: number for number, row in documents.items()}
-    index = faiss.IndexIDMap2(faiss.IndexFlatIP(kept["embeddings"].shape[1]))
+    index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(kept["embeddings"].shape[1]))
     index.add_with_ids(kept["embeddings"], np.arange(len(documents)))
     mutex, app = threading.Lock(), FastAPI()
 

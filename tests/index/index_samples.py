@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.documents import Document
+from incdsi.engine.local import LocalEngine
 from incdsi.index import Index
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -98,7 +99,8 @@ def vectors(index: Index) -> dict[str, bytes]:
 
 
 def path_of(index: Index) -> Path:
-    return index.engine.store.path
+    assert isinstance(index.engine, LocalEngine)
+    return index.engine.path
 
 
 def ids(index: Index, text: str, k: int = 10, **options: Any) -> list[str]:
