@@ -172,16 +172,25 @@ def test_a_listing_that_is_left_early_holds_nothing(tmp_path: Path) -> None:
     run(act)
 
 
-def test_opening_that_is_cancelled_leaves_nothing_open(tmp_path: Path) -> None:
+def test_opening_that_is_cancelled_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Index.create(tmp_path / "shop", TOY).close()
+    begun, gate, opened, open_index = threading.Event(), threading.Event(), list[Any](), Index.open
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        begun.set()
+        assert gate.wait(20)
+        opened.append(open_index(*args, **kwargs))
+        return opened[0]
+
+    monkeypatch.setattr(Index, "open", slow)
 
     async def act() -> None:
         task = asyncio.create_task(AsyncIndex.open(tmp_path / "shop", TOY))
-        await asyncio.sleep(0)
+        assert await asyncio.to_thread(begun.wait, 20)
+        asyncio.get_running_loop().call_later(0.1, gate.set)  # while the cancelled await waits for it
         await cancelled(task)
-        with Index.open(tmp_path / "shop", TOY) as index:
-            index.add(doc("a"))
-            index.compact()
+        with pytest.raises(InvalidInput, match="is closed; open it again"):
+            opened[0].search("boots")
 
     run(act)
 
