@@ -170,7 +170,7 @@ def _facts(place: str, size: int | None, found: Info) -> list[tuple[str, str]]:
     how, disk = found.hyperparameters, "" if size is None else f"{size / 1e6:,.1f} MB on disk, "
     return [
         ("index", f"{place}, {disk}version {found.version:,}"),
-        ("documents", f"{found.documents:,} documents"),
+        ("documents", f"{found.documents:,}"),
         ("queries", f"{found.queries:,} ({found.generated_queries:,} generated, {found.held_out_queries:,} held out)"),
         ("preserved", f"{found.preserve_rows:,} queries that their documents win"),
         ("unresolved", f"{found.unresolved:,} placed beside documents that are deleted by now"),
