@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -12,7 +13,7 @@ from typing import Any
 
 from incdsi_lab.report.machine import machine
 
-__all__ = ["RESULTS", "machine", "peak_mb", "resident_mb", "write"]
+__all__ = ["RESULTS", "held_mb", "machine", "peak_mb", "resident_mb", "write"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -21,6 +22,12 @@ def resident_mb() -> float:
     """Memory this process holds now, in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def held_mb() -> float:
+    """The same without what is free already and glibc keeps for later."""
+    ctypes.CDLL(None).malloc_trim(0)
+    return resident_mb()
 
 
 def peak_mb() -> float:

@@ -21,7 +21,7 @@ from benchmarks.index.sources import (
     synthetic,
     test_texts,
 )
-from benchmarks.machine import resident_mb
+from benchmarks.machine import held_mb, resident_mb
 from incdsi import Index
 from incdsi.engine.local import LocalEngine
 from incdsi.text.encoders import load_encoder
@@ -89,7 +89,7 @@ def rounds(run: Run) -> Result:
     progress = tenths("add-delete rounds")
     with Index.create(path, encoder, generator=one_query, tuning=False) as index:
         index.add_many(synthetic(0, size.rounds_index))
-        start = {"resident_mb": resident_mb(), "disk_mb": sum(disk_mb(path).values())}
+        start = {"held_mb": held_mb(), "resident_mb": resident_mb(), "disk_mb": sum(disk_mb(path).values())}
         resident = []
         for done in range(0, size.rounds, 100):
             for document in synthetic(size.rounds_index + done, 100):
@@ -97,7 +97,7 @@ def rounds(run: Run) -> Result:
                 index.delete(document.id)
             resident.append(resident_mb())
             progress(done + 100, size.rounds)
-        end = {"resident_mb": resident[-1], "disk_mb": sum(disk_mb(path).values())}
+        end = {"held_mb": held_mb(), "resident_mb": resident[-1], "disk_mb": sum(disk_mb(path).values())}
         index.compact()
     # Empty slots are cleared away in cycles, so the highest of each half are compared, not two moments.
     first, second = (max(half) for half in np.array_split(resident, 2))

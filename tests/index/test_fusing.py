@@ -70,7 +70,14 @@ def test_a_likelihood_is_that_of_the_best_sharpness(fusion: Fusion) -> None:
     ahead = np.stack([weights @ one for one in probes])
     right = [1 / np.exp(sharpness * ahead).sum(axis=1) for sharpness in np.linspace(0.02, 8, 2000)]
     by_hand = max(np.log(one + CHANCE).sum() for one in right)
-    assert Field(probes).likelihood(fusion) == pytest.approx(by_hand, abs=1e-3)
+    assert Field(probes, np.ones(len(probes))).likelihood(fusion) == pytest.approx(by_hand, abs=1e-3)
+
+
+def test_a_probe_of_twice_the_weight_counts_as_two() -> None:
+    probes = field((-2.0, -0.5, -1.0), 50, seed=1)
+    weighty, twice = Field(probes, np.array([2.0] * 20 + [1.0] * 30)), Field([*probes[:20], *probes], np.ones(70))
+    for fusion in FUSIONS[::20]:
+        assert weighty.likelihood(fusion) == pytest.approx(twice.likelihood(fusion), abs=1e-3)
 
 
 def test_what_no_fusion_finds_does_not_choose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ import pytest
 from index_samples import ToyEncoder, answers, asked_for, docs, ids, vectors
 
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
-from incdsi.index import Index, tuning
+from incdsi.index import Index, tuning, unasked
+from incdsi.index.quality import Panel
 from tests.engines import Place
 
 pytestmark = pytest.mark.heavy
@@ -47,3 +48,33 @@ def test_another_encoder_has_its_fusion_chosen_anew(place: Place, monkeypatch: p
         index.adopt(ToyEncoder(dimension=24, seed=1))
         settings = index._session.settings
         assert (settings.fusion, settings.fused_at) == (Fusion(0.5, 0.4), index.info().held_out_queries)
+
+
+@pytest.mark.parametrize("known", [1, 2])
+def test_questions_too_few_to_hold_out_choose_the_fusion_as_if_nobody_had_asked(
+    place: Place, monkeypatch: pytest.MonkeyPatch, known: int
+) -> None:
+    monkeypatch.setattr(tuning, "FEW", 4)
+    monkeypatch.setattr(unasked, "ENOUGH", 4)
+    batch, seen = docs(40), list[Panel]()
+    monkeypatch.setattr(tuning, "best_fusion", lambda asked: (seen.extend(asked), Fusion(0.5, 0.4))[1])
+    with Index.create(place("shop"), ToyEncoder(dimension=32)) as index:
+        index.add_many(batch[:30], asked_for(batch[:11], known))
+        assert index._session.settings.fusion == DEFAULT_FUSION  # eleven are not three times four
+        index.add_many(batch[30:39], asked_for(batch[30:39], known))
+        settings = index._session.settings
+        assert (settings.fusion, settings.fused_at, settings.asked_at) == (Fusion(0.5, 0.4), 0, 20)
+        held_out, others = seen
+        assert (len(held_out.asked), len(others.asked), others.weight) == (0, 6, pytest.approx(1 - 20 / 39))
+        index.add(batch[39], ["one more question"])
+        assert len(seen) == 2  # not before there are four times as many
+        assert index.verify() == []
+
+
+def test_where_everything_was_asked_for_once_the_fusion_stays(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "FEW", 4)
+    batch = docs(40)
+    with Index.create(place("shop"), ToyEncoder(dimension=32)) as index:
+        index.add_many(batch, asked_for(batch, 1))
+        assert index.version == len(batch)  # nothing but what was added
+        assert index._session.settings.fusion == DEFAULT_FUSION

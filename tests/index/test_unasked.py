@@ -62,7 +62,7 @@ def test_documents_that_made_way_for_a_question_do_not_give_it_away(place: Place
         assert moved
 
 
-@pytest.mark.parametrize("known", [ALL, ALL - 5, 2 * ENOUGH])
+@pytest.mark.parametrize("known", [ALL, ALL - ENOUGH + 1, 2 * ENOUGH])
 def test_held_out_queries_alone_tell_where_the_others_are_few_or_too_few_could(place: Place, known: int) -> None:
     batch = docs(ALL)
     with Index.create(place("shop"), ToyEncoder(dimension=16)) as index:
@@ -72,12 +72,32 @@ def test_held_out_queries_alone_tell_where_the_others_are_few_or_too_few_could(p
         assert found.evenly == found.again == [found.known]
 
 
-def test_probes_are_mixed_as_documents_are_and_half_of_them_choose_the_fusion() -> None:
-    def panel(first: int, count: int) -> Panel:
-        return Panel(None, [Probe(text="", embedding=None, row=first + n, dense=0.0) for n in range(count)])  # type: ignore[arg-type]
-
+def test_probes_are_mixed_as_documents_are_and_all_of_them_choose_the_fusion() -> None:
     mixed = Inquiry(known=panel(0, 100), unknown=panel(1000, 200), share=0.2)
     assert [len(one.asked) for one in mixed.evenly] == [50, 200]
-    assert [len(one.asked) for one in mixed.again] == [100, 100]
+    assert weights(mixed) == pytest.approx([4 / 3, 2 / 3])
     mostly = Inquiry(known=panel(0, 100), unknown=panel(1000, 200), share=0.8)
-    assert [len(one.asked) for one in mostly.evenly] == [len(one.asked) for one in mostly.again] == [100, 25]
+    assert [len(one.asked) for one in mostly.evenly] == [100, 25]
+    known, others = weights(mostly)
+    assert 100 * known == pytest.approx(4 * 200 * others)
+
+
+def test_alike_probes_count_once_each() -> None:
+    assert weights(Inquiry(known=panel(0, 100), unknown=panel(1000, 100), share=0.5)) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("known", [0, ENOUGH - 1])
+def test_where_little_is_held_out_the_others_count_for_their_share(known: int) -> None:
+    assert weights(Inquiry(known=panel(0, known), unknown=panel(1000, 200), share=0.1)) == [1.0, 0.5]
+    assert weights(Inquiry(known=panel(0, known), unknown=panel(1000, 200), share=0.75)) == [1.0, 0.25]
+
+
+def panel(first: int, count: int) -> Panel:
+    return Panel(None, [Probe(text="", embedding=None, row=first + n, dense=0.0) for n in range(count)])  # type: ignore[arg-type]
+
+
+def weights(mixed: Inquiry) -> list[float]:
+    """How much each probe counts; all that there are do."""
+    again = mixed.again
+    assert [one.asked for one in again] == [mixed.known.asked, mixed.unknown.asked]
+    return [one.weight for one in again]

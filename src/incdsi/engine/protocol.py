@@ -259,6 +259,10 @@ class Engine(Protocol):
         """How many queries are held out."""
         ...
 
+    def asked(self) -> int:
+        """How many documents people asked for."""
+        ...
+
     def setting(self, key: str) -> JSON: ...
 
     def vectors(self) -> tuple[list[str], Floats]:

@@ -41,6 +41,7 @@ DEFAULT_FUSION = Fusion(0.25, 0.6)  # until it is tuned: not below dense search,
 class Settings:
     """`tuned_at` is the number of held-out queries at the last tuning, `fused_at` when the fusion was last chosen.
 
+    `asked_at` is how many documents people had asked for when too little was held out to choose a fusion by it alone.
     `model` is a folder inside the index, or none; `stemmer` is what stemmed its words when they were last saved. In
     `one_pass`, sentences of a document are embedded with it.
     """
@@ -55,6 +56,7 @@ class Settings:
     tuning: bool = True
     tuned_at: int = 0
     fused_at: int = 0
+    asked_at: int = 0
     confidence: Confidence | None = None
     language: str = "english"
     stemmer: str | None = None

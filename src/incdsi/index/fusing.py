@@ -30,7 +30,9 @@ DIGITS = 6  # of a likelihood: rounding does not choose
 class Field:
     """What each part gives the documents that probes are compared by, less what it gives the right one."""
 
-    def __init__(self, probes: Sequence[Doubles]) -> None:
+    def __init__(self, probes: Sequence[Doubles], weights: Doubles) -> None:
+        """Each probe counts by its weight, (probes,)."""
+        self._weights = weights
         self._parts = np.concatenate(probes, axis=1)  # (parts, documents of all probes)
         self._sizes = np.array([one.shape[1] for one in probes])
         self._starts = np.cumsum(self._sizes) - self._sizes
@@ -48,13 +50,13 @@ class Field:
             total = self._sums(odds)
             mean = self._sums(odds * ahead) / total
             spread = self._sums(odds * ahead**2) / total - mean**2
-            told = right / (right + CHANCE)
+            told = self._weights * right / (right + CHANCE)
             step = -(told * mean).sum() / max((told * spread).sum(), TINY)
             last, sharpness = sharpness, _bounded(sharpness + step, sharpness)
             if abs(sharpness - last) <= CLOSE * last:
                 break
         right = self._odds(sharpness * ahead)[1]
-        return round(float(np.log(right + CHANCE).sum()), DIGITS)
+        return round(float((self._weights * np.log(right + CHANCE)).sum()), DIGITS)
 
     def _odds(self, ahead: Doubles) -> tuple[Doubles, Doubles]:
         """Of every document to be right, the best of its probe having 1; and how probable each right one is."""
@@ -71,10 +73,10 @@ def best_fusion(asked: Sequence[Panel]) -> Fusion:
 
     Every part alone is among those tried. Without probes the default.
     """
-    probes = [one for view, some in asked for one in contributions(view, some)]
+    probes = [(one, panel.weight) for panel in asked for one in contributions(panel.view, panel.asked)]
     if not probes:
         return DEFAULT_FUSION
-    field = Field(probes)
+    field = Field([one for one, _ in probes], np.array([weight for _, weight in probes]))
     return max(FUSIONS, key=lambda fusion: field.likelihood(fusion) - CAUTION * squared_steps(fusion))
 
 

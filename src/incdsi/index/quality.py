@@ -45,10 +45,11 @@ class Probe:
 
 
 class Panel(NamedTuple):
-    """Probes, and the documents among which they are asked."""
+    """Probes, the documents among which they are asked, and how much each of them counts."""
 
     view: View
     asked: Sequence[Probe]
+    weight: float = 1.0
 
 
 def evenly(some: Sequence[T], count: int) -> list[T]:
@@ -125,7 +126,7 @@ def fitted_confidence(panels: Sequence[Panel], fusion: Fusion) -> Confidence | N
     """How far hits of such a search can be trusted, by the best hits of the probes; None where they cannot tell."""
     seen: list[NDArray[np.float64]] = []
     right: list[NDArray[np.bool_]] = []
-    for view, asked in panels:
+    for view, asked, _ in panels:
         for parts, probe in zip(_parts(view, asked), asked, strict=True):
             whole = fused(*parts, fusion)
             found = whole.top(HITS)

@@ -85,6 +85,7 @@ class Session:
             model=self.engine.keep_encoder(encoder),
             tuned_at=0,  # all that was chosen was chosen by other scores
             fused_at=0,
+            asked_at=0,
             confidence=None,
         )
         records = reencoded(list(self.engine.records()), encoder, settings.one_pass, progress)

@@ -26,7 +26,7 @@ from incdsi.index.quality import (
 )
 from incdsi.index.replacement import Replacement, Solved, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
-from incdsi.index.unasked import inquiry
+from incdsi.index.unasked import ONE_IN, inquiry
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -57,6 +57,7 @@ class Tuner:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._not_before = 0  # so many of them, after a tuning that failed
+        self._not_before_asked = 0  # the same, of documents that people asked for
 
     def tune(self, progress: Progress | None) -> Tuning:
         """Choose, place everything by it, and put it in place at once; for who holds the lock."""
@@ -80,7 +81,7 @@ class Tuner:
         """
         settings = self._session.settings
         everything = self._enough(ENOUGH, settings.tuned_at)
-        if not everything and not self._enough(FEW, settings.fused_at):
+        if not everything and not self._enough(FEW, settings.fused_at) and not self._enough_asked(settings):
             return
         try:
             if everything:
@@ -90,7 +91,7 @@ class Tuner:
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
         except Exception as error:
-            self._not_before = 2 * self._session.held_out
+            self._not_before, self._not_before_asked = 2 * self._session.held_out, 2 * self._session.engine.asked()
             self._session.engine.recover()
             no_room = isinstance(error, OSError | MemoryError)
             logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
@@ -102,6 +103,15 @@ class Tuner:
         if not session.settings.tuning or session.held_out < enough:
             return False
         return session.count_held_out() >= enough  # some may have gone with their documents
+
+    def _enough_asked(self, settings: Settings) -> bool:
+        """Whether too little is held out, but people asked for enough documents to take some as if nobody had."""
+        engine = self._session.engine
+        if not settings.tuning or settings.fused_at or self._session.held_out >= FEW:
+            return False
+        asked = engine.asked()
+        enough = max(ONE_IN * FEW, 4 * settings.asked_at, self._not_before_asked)
+        return asked >= enough and len(engine.view()) - asked >= FEW
 
 
 def best_keeping(tried: Sequence[T], old: Callable[[T], float], new: Callable[[T], float], level: float) -> T:
@@ -185,7 +195,8 @@ def fused_anew(engine: Engine, held_out: int) -> Replacement:
     now, source = engine.whole(), Everything(engine)
     new = Replacement(settings=now.settings, bench=now, source=source, solved={})
     new = _fused(new, list(probes(source, held_out)))
-    return replace(new, settings=replace(new.settings, fused_at=held_out))
+    fused_at, asked_at = (held_out, 0) if held_out >= FEW else (0, engine.asked())
+    return replace(new, settings=replace(new.settings, fused_at=fused_at, asked_at=asked_at))
 
 
 def retuned(engine: Engine, held_out: int, progress: Progress | None) -> tuple[Replacement, Tuning]:

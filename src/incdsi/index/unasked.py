@@ -31,21 +31,31 @@ class Inquiry:
     @property
     def evenly(self) -> list[Panel]:
         """As if a question came for every document."""
-        return self._at(self.share)
+        if self.share >= 1.0:
+            return [self.known]
+        most = min(len(self.known.asked) / self.share, len(self.unknown.asked) / (1.0 - self.share))
+        counts = round(most * self.share), round(most * (1.0 - self.share))
+        both = zip((self.known, self.unknown), counts, strict=True)
+        return [panel._replace(asked=evenly(panel.asked, count)) for panel, count in both]
 
     @property
     def again(self) -> list[Panel]:
-        """As if at least half of the questions came for documents that people asked for before."""
-        return self._at(max(self.share, 0.5))
+        """As if at least half of the questions came for documents that people asked for before; every probe counts.
 
-    def _at(self, share: float) -> list[Panel]:
-        """As many probes as there are, that share of them of documents that people asked for."""
+        Together they count as so many of which just that share is of the one kind, and which tell as much. Where too
+        few of the known could tell, each counts once, and each of the others for the share of its kind.
+        """
+        share = max(self.share, 0.5)
         if share >= 1.0:
             return [self.known]
-        most = min(len(self.known.asked) / share, len(self.unknown.asked) / (1.0 - share))
-        counts = round(most * share), round(most * (1.0 - share))
-        both = zip((self.known, self.unknown), counts, strict=True)
-        return [Panel(panel.view, evenly(panel.asked, count)) for panel, count in both]
+        known, unknown = len(self.known.asked), len(self.unknown.asked)
+        if known < ENOUGH:
+            return [self.known, self.unknown._replace(weight=1.0 - share)]
+        worth = 1.0 / (share**2 / known + (1.0 - share) ** 2 / unknown)
+        return [
+            self.known._replace(weight=share * worth / known),
+            self.unknown._replace(weight=(1.0 - share) * worth / unknown),
+        ]
 
 
 def inquiry(view: View, records: Records, held_out: Sequence[Probe], settings: Settings) -> Inquiry:
@@ -60,7 +70,7 @@ def inquiry(view: View, records: Records, held_out: Sequence[Probe], settings: S
         else:
             others += 1
     held = Panel(view, held_out)
-    count = min(len(known) // ONE_IN, MOST_PROBES, len(held_out) * others // max(1, len(known)))
+    count = min(len(known) // ONE_IN, MOST_PROBES, others)
     if count < ENOUGH:
         return Inquiry(known=held, unknown=Panel(view, ()), share=1.0)
     unknown = _unasked(view, records, set(evenly(known, count)), settings)

@@ -41,10 +41,13 @@ class Groups:
         starts: Sizes = self._bounds.values[slots]
         return starts
 
+    def sizes(self, slots: Slots) -> Sizes:
+        """How many places each of these slots has."""
+        return self._bounds.values[slots + 1] - self.starts(slots)
+
     def places(self, slots: Slots) -> tuple[Slots, Sizes]:
         """Where these slots have their places, slot by slot, and how many each has."""
-        starts = self.starts(slots)
-        sizes = self._bounds.values[slots + 1] - starts
+        starts, sizes = self.starts(slots), self.sizes(slots)
         before = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         return before + np.arange(len(before)), sizes
 

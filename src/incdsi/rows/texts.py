@@ -149,7 +149,7 @@ class OwnTexts:
 
     def asked_for(self, slots: Slots) -> Mask:
         """Which of these slots have anything that was asked."""
-        return np.asarray(self._asked.groups.places(slots)[1] > 0)
+        return np.asarray(self._asked.groups.sizes(slots) > 0)
 
     def append_many(
         self, texts: Sequence[Floats], asked: Sequence[Floats], instead_of: Sequence[int | None] = ()

@@ -170,6 +170,9 @@ class LocalEngine:
     def held_out(self) -> int:
         return self.store.held_out()
 
+    def asked(self) -> int:
+        return self.view().count_asked()
+
     def setting(self, key: str) -> JSON:
         return self.store.setting(key)
 

@@ -92,6 +92,10 @@ class LocalView:
     def asked_for(self, rows: Rows) -> Mask:
         return self._live.texts.asked_for(self.slots(rows))
 
+    def count_asked(self) -> int:
+        """How many documents people asked for."""
+        return int(np.count_nonzero(self._live.texts.asked_for(np.flatnonzero(self.alive))))
+
     def bench(self) -> Live:
         return self._live.bench()
 

@@ -147,6 +147,10 @@ class MilvusReader:
         self._follow()
         return int(self._shelf.all("held_out")[self._shelf.current()].sum())
 
+    def asked(self) -> int:
+        self._follow()
+        return int(np.count_nonzero(self._shelf.asked_for(np.flatnonzero(self._shelf.moment.alive))))
+
     def setting(self, key: str) -> JSON:
         self._follow()
         return self._table.settings.get(key)
