@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks.index.run import MODES, Result, say
 from benchmarks.machine import write
+from incdsi_lab.data.location import ENVIRONMENT, data_home
 from incdsi_lab.embedded import cache_home
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +44,7 @@ def _git(*arguments: str) -> str:
 
 def part(tree: Path, name: str) -> Result:
     """What that tree's own benchmark finds, as figures by name in ms."""
-    paths = {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}"}
+    paths = {"PYTHONPATH": f"{tree / 'src'}{os.pathsep}{tree}", ENVIRONMENT: str(data_home().resolve())}
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **paths}  # as the command line and the server have it
     with tempfile.TemporaryDirectory(dir=cache_home(), prefix="commits-") as folder:
         command = [sys.executable, "-m", "benchmarks.index", "--child", name, "--folder", folder]
