@@ -28,12 +28,20 @@ class Norms(NamedTuple):
     def documents_in(self, slots: Numbers, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many documents still there each stretch of so many texts is of; those of a document lie together."""
         there = np.isfinite(self.values[slots])
-        stretches = np.repeat(np.arange(len(sizes)), sizes)[there]
-        if self.owners is not None:
-            owners, first = self.owners[slots[there]], np.ones(len(stretches), dtype=np.bool_)
-            first[1:] = (owners[1:] != owners[:-1]) | (stretches[1:] != stretches[:-1])
-            stretches = stretches[first]
-        return np.bincount(stretches, minlength=len(sizes))
+        if not there.all():
+            slots, sizes = slots[there], _counted(there, sizes)
+        if self.owners is None or not len(slots):
+            return sizes
+        owners, first = self.owners[slots], np.empty(len(slots), dtype=np.bool_)
+        np.not_equal(owners[1:], owners[:-1], out=first[1:])
+        first[(np.cumsum(sizes) - sizes)[sizes > 0]] = True
+        return _counted(first, sizes)
+
+
+def _counted(which: NDArray[np.bool_], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of each stretch of so many."""
+    before, ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(which)]), np.cumsum(sizes)
+    return np.asarray(before[ends] - before[ends - sizes])
 
 
 class Lengths:
