@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from index_samples import ToyEncoder, answers, asked_for, docs, ids, vectors
 
+from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
 from incdsi.index import Index, tuning, unasked
 from incdsi.index.quality import Panel
+from incdsi.index.replacement import Replacement
 from tests.engines import Place
 
 pytestmark = pytest.mark.heavy
@@ -78,3 +80,23 @@ def test_where_everything_was_asked_for_once_the_fusion_stays(place: Place, monk
         index.add_many(batch, asked_for(batch, 1))
         assert index.version == len(batch)  # nothing but what was added
         assert index._session.settings.fusion == DEFAULT_FUSION
+
+
+def test_a_choice_of_the_fusion_that_fails_refuses_nothing_and_is_not_tried_at_every_addition(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[int]()
+
+    def full_disk(engine: Engine, held_out: int) -> Replacement:
+        tried.append(held_out)
+        raise OSError("no space left on the device")
+
+    monkeypatch.setattr(tuning, "FEW", 4)
+    monkeypatch.setattr(tuning, "fused_anew", full_disk)
+    batch = docs(40)
+    with Index.create(place("shop"), ToyEncoder(dimension=32)) as index:
+        index.add_many(batch[:30], asked_for(batch[:12], 1))
+        for document in batch[30:]:
+            index.add(document, ["what is it?"])
+        assert len(index) == 40
+        assert tried == [0]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from incdsi.confidence import Confidence
-from incdsi.errors import InvalidInput
+from incdsi.errors import InvalidInput, UnsupportedFormat
 from incdsi.hyperparameters import Hyperparameters
 from incdsi.lexical import require_language, stemmer_of
 
@@ -85,9 +85,13 @@ class Settings:
 
     @classmethod
     def from_json(cls, stored: object) -> Self:
-        """As `to_json` made them; InvalidInput for anything else."""
+        """As `to_json` made them; UnsupportedFormat when a newer version did, InvalidInput for anything else."""
         if not isinstance(stored, Mapping):
             raise InvalidInput(f"this store holds no index: its settings are {stored!r:.40}; was it made by incdsi?")
+        if newer := stored.keys() - {one.name for one in fields(cls)}:
+            raise UnsupportedFormat(
+                f"a newer version of incdsi wrote this index (its settings have {', '.join(sorted(newer))}); upgrade"
+            )
         own = {**stored, "hyperparameters": Hyperparameters.from_json(stored["hyperparameters"])}
         if stored.get("confidence"):
             own["confidence"] = Confidence.from_json(stored["confidence"])

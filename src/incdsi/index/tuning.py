@@ -57,7 +57,7 @@ class Tuner:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._not_before = 0  # so many of them, after a tuning that failed
-        self._not_before_asked = 0  # the same, of documents that people asked for
+        self._not_before_asked = 0  # so many documents that people asked for, after one that they made due
 
     def tune(self, progress: Progress | None) -> Tuning:
         """Choose, place everything by it, and put it in place at once; for who holds the lock."""
@@ -91,7 +91,7 @@ class Tuner:
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("stopped while the index tuned itself; everything before it is kept") from stop
         except Exception as error:
-            self._not_before, self._not_before_asked = 2 * self._session.held_out, 2 * self._session.engine.asked()
+            self._not_before = 2 * self._session.held_out
             self._session.engine.recover()
             no_room = isinstance(error, OSError | MemoryError)
             logger.warning("the index could not finish tuning itself and goes on: %s", error, exc_info=not no_room)
@@ -111,7 +111,10 @@ class Tuner:
             return False
         asked = engine.asked()
         enough = max(ONE_IN * FEW, 4 * settings.asked_at, self._not_before_asked)
-        return asked >= enough and len(engine.view()) - asked >= FEW
+        if asked < enough or len(engine.view()) - asked < FEW:
+            return False
+        self._not_before_asked = 2 * asked  # should it fail: what stopped it may stop a count as well
+        return True
 
 
 def best_keeping(tried: Sequence[T], old: Callable[[T], float], new: Callable[[T], float], level: float) -> T:
