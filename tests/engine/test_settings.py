@@ -16,7 +16,7 @@ def test_settings_come_back_as_they_were() -> None:
 
 
 def test_settings_of_a_newer_version_are_refused_by_what_is_new_in_them() -> None:
-    with pytest.raises(UnsupportedFormat, match="newer version of incdsi .* have colour, shape\\); upgrade"):
+    with pytest.raises(UnsupportedFormat, match=r"newer version of incdsi .* have colour, shape\); upgrade"):
         Settings.from_json({**SETTINGS.to_json(), "shape": 1, "colour": "red"})
 
 
