@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incdsi.engine.protocol import Best
+from incdsi.engine.protocol import Best, Likely
 from incdsi.engine.settings import Fusion
 from incdsi.errors import InvalidInput
 from incdsi.rows.scores import WHOLE, Share, Spread
@@ -44,10 +44,10 @@ class Known:
             beyond = float(self.scores[order[k - 1]])
         return Best(order[:k].astype(np.int64) + 1, self.scores[order[:k]], beyond)
 
-    def likely(self, k: int) -> Best:
-        """In another order, and with scores that are too high."""
+    def likely(self, k: int) -> Likely:
+        """In another order, and with an end that is too high."""
         best = self.top(k)
-        return Best(best.rows[::-1], best.scores[::-1] + 0.01, best.beyond + 0.01)
+        return Likely(best.rows[::-1], best.beyond + 0.01)
 
     def at_most(self, rows: np.ndarray) -> np.ndarray:
         return self.score(rows) + 0.01

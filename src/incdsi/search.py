@@ -9,15 +9,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.protocol import Best, Doubles, Rows, Scored
+from incdsi.engine.protocol import Best, Doubles, Likely, Rows, Scored
 from incdsi.engine.settings import Fusion
 from incdsi.errors import InvalidInput
-from incdsi.rows.scores import Share, Spread
+from incdsi.rows.scores import FIRST, NEXT, Share, Spread, best_of
 
 Mode = Literal["fused", "learned", "lexical"]
-FIRST = 128  # of each part's best that are looked at first; at 10,000 documents they nearly always do
-AT_ONCE = 32  # whole scores that are computed together
-NEXT = 4  # times as many in each look that follows
 
 
 def check_mode(mode: str) -> Mode:
@@ -81,26 +78,18 @@ class Fused:
             lists = [part.scored.likely(depth) for part in telling.parts]
             # Asked for indices as well, numpy does not import masked arrays: a fifth of its own import.
             rows, _ = np.unique(np.concatenate([found.rows for found in lists]), return_index=True)
-            best, beyond = self._best_of(rows, k), telling.beyond(lists)
-            enough = len(best.rows) == k and best.scores[-1] > beyond
+            beyond = telling.beyond(lists)
+            best, scores = best_of(rows, self.at_most(rows), self.score, k)
+            enough = len(best) == k and scores[-1] > beyond
             if enough or beyond == -np.inf or all(len(found.rows) < depth for found in lists):
-                return Best(best.rows, best.scores, beyond)
+                return Best(best, scores, beyond)
             depth *= NEXT
 
-    def _best_of(self, rows: Rows, k: int) -> Best:
-        """The k best of these; whole scores only as long as one of the others could still be among them."""
-        at_most = np.sum([part.values(part.scored.at_most(rows)) for part in self.parts], axis=0)
-        order = np.argsort(-at_most, kind="stable")
-        rows, at_most = rows[order], at_most[order]
-        done, scores, best = 0, np.empty(0), np.empty(0, dtype=np.intp)
-        while done < len(rows) and (len(best) < k or at_most[done] >= scores[best[-1]]):
-            more = rows[done : done + max(2 * k, AT_ONCE)]
-            scores = np.concatenate([scores, self.score(more)])
-            done += len(more)
-            best = np.lexsort((rows[:done], -scores))[:k]
-        return Best(rows[best], scores[best], -np.inf)
+    def at_most(self, rows: Rows) -> Doubles:
+        """What these documents score at most, (m,)."""
+        return np.asarray(np.sum([part.values(part.scored.at_most(rows)) for part in self.parts], axis=0))
 
-    def beyond(self, lists: Sequence[Best]) -> float:
+    def beyond(self, lists: Sequence[Likely]) -> float:
         """No document outside the lists, one a part, scores more than this; -inf when there is none."""
         ends = [found.beyond for found in lists]
         if -np.inf in ends:

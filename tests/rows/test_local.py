@@ -52,10 +52,33 @@ def test_top_is_exact_and_leaves_out_the_removed_before_choosing(n, k, screen):
         alive[gone] = False
     allowed = np.arange(n) % 3 != 0
     for mask in (None, allowed):
-        slots, scores = rows.scores(query).best(k, mask)
+        slots, scores = rows.scores(query, mask).best(k)
         right_slots, right_scores = by_sorting(vectors, alive if mask is None else alive & mask, query, k)
         assert slots.tolist() == right_slots.tolist()
         assert scores == pytest.approx(right_scores, rel=1e-12)
+
+
+class Doubtful(Scores):
+    """Scores that are known roughly, by so much each."""
+
+    def __init__(self, true: np.ndarray, rough: np.ndarray, doubt: np.ndarray, allowed: np.ndarray) -> None:
+        super().__init__(allowed)
+        self._true, self._rough, self._doubt = true, rough, doubt
+
+    def reaching(self, count: int) -> tuple[np.ndarray, float]:
+        if count >= len(self._rough):
+            return np.arange(len(self._rough)), -np.inf
+        level = np.sort(self._rough)[-count]
+        return np.flatnonzero(self._rough >= level), level + self._doubt.max()
+
+    def at_most(self, slots: np.ndarray) -> np.ndarray:
+        return self._rough[slots] + self._doubt[slots]
+
+    def exact(self, slots: np.ndarray) -> np.ndarray:
+        return self._true[slots]
+
+    def within(self, slot: int) -> np.ndarray:
+        return self._true[[slot]]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 700), st.integers(1, 9), st.floats(0, 1))
@@ -64,10 +87,10 @@ def test_the_best_are_found_however_scores_and_doubts_lie(seed, n, k, share):
     rng = np.random.default_rng(seed)
     true = rng.integers(-5, 5, n) * 10.0 ** rng.integers(-3, 3)  # many ties
     doubt = rng.random(n) * rng.choice([0.0, 0.1, 100.0], n)
-    alive, allowed = rng.random(n) < 0.7, rng.random(n) < share
-    scores = Scores(alive, true + doubt * rng.uniform(-1, 1, n), doubt, lambda slots: true[slots])
-    slots, found = scores.best(k, allowed)
-    expected = sorted(np.flatnonzero(alive & allowed).tolist(), key=lambda slot: (-true[slot], slot))[:k]
+    allowed = rng.random(n) < share
+    scores = Doubtful(true, true + doubt * rng.uniform(-1, 1, n), doubt, allowed)
+    slots, found = scores.best(k)
+    expected = sorted(np.flatnonzero(allowed).tolist(), key=lambda slot: (-true[slot], slot))[:k]
     assert slots.tolist() == expected
     assert found.tolist() == true[expected].tolist()
 
@@ -81,7 +104,7 @@ def test_best_is_the_top_one_without_the_one_that_asks(seed, n, count):
     without = int(rng.integers(0, n)) if n else None
     scores, slots = rows.best(queries, without)
     allowed = np.arange(n) != without
-    for i, (best_slots, best_scores) in enumerate(rows.scores(query).best(1, allowed) for query in queries):
+    for i, (best_slots, best_scores) in enumerate(rows.scores(query, allowed).best(1) for query in queries):
         if len(best_slots) == 0:
             assert slots[i] == -1
             assert scores[i] == -np.inf
@@ -214,7 +237,7 @@ def test_scores_cover_every_slot_and_hide_the_removed():
     rows, vectors, _ = filled(6, 4)
     rows.remove_many([1])
     scores = rows.scores(np.ones(4))
-    assert scores.alive.tolist() == [True, False, True, True, True, True]
+    assert scores.allowed.tolist() == [True, False, True, True, True, True]
     assert scores.exact(np.arange(6)) == pytest.approx(vectors.astype(np.float64).sum(axis=1), rel=1e-12)
 
 
@@ -243,7 +266,7 @@ def test_arrays_of_a_wrong_kind_are_refused_and_leave_nothing_behind(act):
         act(rows)
     assert len(rows) == 3
     assert len(rows.under(0.0)) == 6
-    assert len(rows.scores(np.ones(4)).alive) == 3
+    assert len(rows.scores(np.ones(4)).allowed) == 3
 
 
 def test_readers_never_see_a_document_twice_or_missing_while_it_is_replaced():

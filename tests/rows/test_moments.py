@@ -62,7 +62,7 @@ def test_what_went_leaves_no_trace_in_the_spread_of_what_is_left(seed, n, left):
     ((scores, spread),) = rows.scores_and_spreads(rng.standard_normal((1, 24)).astype(np.float32))
     assert spread.count == left
     assert spread.deviation == 0
-    assert spread.standardised(scores.exact(np.flatnonzero(scores.alive))).tolist() == [0] * left
+    assert spread.standardised(scores.exact(np.flatnonzero(scores.allowed))).tolist() == [0] * left
 
 
 def test_nothing_and_one_document():

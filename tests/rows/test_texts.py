@@ -70,7 +70,10 @@ def test_after_any_changes_a_document_scores_as_its_nearest_text(changes, seed) 
     (scores,) = texts.scores([measure], alive, texts.moment)
     found = scores.exact(np.array(order, dtype=np.intp))
     assert found.tolist() == [measure.each(*known[slot]).max() for slot in order]
-    assert (np.abs(scores.screened[order] - found) <= scores.doubt[order]).all()
+    assert (found <= scores.at_most(np.array(order, dtype=np.intp))).all()
+    for count in (1, 3, 50):
+        listed, beyond = scores.reaching(count)
+        assert (found[~np.isin(order, listed)] <= beyond).all()
     assert [scores.within(slot).max() for slot in order] == found.tolist()
     of_texts, of_asked = (
         np.concatenate([np.empty(0), *(exact(known[slot][kind], query) for slot in order)]) for kind in (0, 1)

@@ -110,7 +110,10 @@ class Change:
             except KeyboardInterrupt as stop:
                 if reported == total:  # as the index tuned itself
                     raise KeyboardInterrupt(self._kept(before + total)) from stop
-                kept = f"at least {count(before + reported)} were {self.verb.done} and are kept"
+                done = before + reported
+                kept = (
+                    f"at least {count(done)} were {self.verb.done} and are kept" if done else "what was written is kept"
+                )
                 raise KeyboardInterrupt(f"stopped; {kept}; run the same command with --skip-bad for the rest") from stop
             except IncDSIError as error:
                 if before + reported:

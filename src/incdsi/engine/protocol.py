@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,13 @@ class Best:
     beyond: float
 
 
+class Likely(NamedTuple):
+    """Documents that are likely the best; no other scores more than `beyond` (-inf: there is no other)."""
+
+    rows: Rows
+    beyond: float
+
+
 class Scored(Protocol):
     """Every document's score by one query, told for the best and for those asked about.
 
@@ -53,8 +60,8 @@ class Scored(Protocol):
         """At most k documents; fewer only when no other that passes the filter could be told from the rest."""
         ...
 
-    def likely(self, k: int) -> Best:
-        """As `top`, in any order and with scores that are at least theirs: quicker."""
+    def likely(self, k: int) -> Likely:
+        """At least k documents; fewer only as in `top`, which takes longer."""
         ...
 
     def at_most(self, rows: Rows) -> Doubles:

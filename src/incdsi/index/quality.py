@@ -17,13 +17,14 @@ from incdsi.info import Quality
 from incdsi.preserve import product_error
 from incdsi.records import Record, StoredQuery
 from incdsi.rows.products import exact
-from incdsi.search import FIRST, evidence, fused, rank_within
+from incdsi.search import evidence, fused, rank_within
 
 Parts = tuple[Spreading, Spreading, Worded]
 T = TypeVar("T")
 MOST_PROBES = 2000
 WORST = 10  # the last rank that counts
 LEARNED_ALONE, NEAREST_ALONE, WORDS_ALONE = Fusion(0.0, 0.0), Fusion(0.0, 1.0), Fusion(1.0, 0.0)
+LISTED = 128  # the best by each part, of which ranks are told; nearly always they do
 RIVALS = 32  # the best by each part, that a probe's document is compared with
 HITS = 5  # of a probe, to learn from which are right
 PORTION = 512  # documents whose dense scores are looked at together
@@ -107,7 +108,7 @@ def _values(parts: Parts, probe: Probe, lists: Sequence[Best]) -> tuple[NDArray[
 
 def _ranks(parts: Parts, probe: Probe, fusions: Sequence[Fusion]) -> NDArray[np.intp]:
     """By the best of each part, which are looked up once; where they cannot tell, by a search at that fusion."""
-    lists = [part.top(FIRST) for part in parts]
+    lists = [part.top(LISTED) for part in parts]
     values, is_own = _values(parts, probe, lists)
     weights = np.array([(one.learned_weight, one.nearest_weight, one.lexical_weight) for one in fusions])
     totals = (weights[:, :, None] * values).sum(axis=1)  # (fusions, rows)

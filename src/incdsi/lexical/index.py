@@ -53,6 +53,7 @@ _DTYPES = {
 _MERGE_SHARE, _MERGE_LEAST = 1 / 8, 20_000
 # A word is not marked that more than one in COMMON documents has, if those are more than FEW.
 COMMON, FEW = 5, 10
+MOST_COUNTED = 1 << 16  # terms of which it is remembered how many documents have them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +65,15 @@ class _Gathered:
     sizes: NDArray[np.int64]
     texts: NDArray[np.int64]  # how many texts have each term
 
-    def frequencies(self, norms: Norms) -> list[int]:
-        """How many documents have each term."""
+    def frequencies(self, norms: Norms, places: list[int]) -> list[int]:
+        """How many documents have each of the terms at these places."""
         if norms.owners is None:
-            texts: list[int] = self.texts.tolist()
+            texts: list[int] = self.texts[places].tolist()
             return texts
-        documents: list[int] = norms.documents_in(np.concatenate(self.slots), self.sizes).reshape(2, -1).sum(0).tolist()
+        both = [*places, *(len(self.texts) + place for place in places)]
+        ends, joined = np.cumsum(self.sizes), np.concatenate(self.slots)
+        slots = np.concatenate([joined[ends[place] - self.sizes[place] : ends[place]] for place in both])
+        documents: list[int] = norms.documents_in(slots, self.sizes[both]).reshape(2, -1).sum(0).tolist()
         return documents
 
 
@@ -91,7 +95,7 @@ class LexicalIndex:
         self.language = find_language(language)
         self._adopt(Postings.empty(), Lengths(np.empty(0, np.int32)))
         self._lock = threading.Lock()
-        self._counted: tuple[Norms, list[int], list[int]] | None = None
+        self._counted: tuple[Norms | None, dict[int, int]] = None, {}
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -155,8 +159,7 @@ class LexicalIndex:
         keys = [term_key(term) for term in occurrences]
         with self._lock:
             norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys)
-        self._counted = norms, keys, found.frequencies(norms)
-        weights = _weights(occurrences, self._counted[2], norms.documents)
+        weights = _weights(occurrences, _frequencies(keys, found, norms, self._counts(norms)), norms.documents)
         return _summed(found, weights, norms.values, size), math.fsum(weights)
 
     def score_of(self, texts: Sequence[str], query: str) -> float:
@@ -167,7 +170,8 @@ class LexicalIndex:
             return 0.0
         with self._lock:
             norms, found = self._lengths.norms(self.k1, self.b), self._gather(keys)
-        weights = list(zip(_weights(occurrences, found.frequencies(norms), norms.documents), keys, strict=True))
+        frequencies = _frequencies(keys, found, norms, self._counts(norms))
+        weights = list(zip(_weights(occurrences, frequencies, norms.documents), keys, strict=True))
         mean = norms.words / norms.documents if norms.words else 1.0
         return max(self._score(text, weights, mean, whole=len(texts) == 1) for text in texts)
 
@@ -182,7 +186,11 @@ class LexicalIndex:
         """What finds the words of a query in a text; those that many documents have only where there are no others."""
         asked = list(dict.fromkeys(self.language.terms(query)))
         keys = [term_key(term) for term in asked]
-        norms, frequencies = self._counted_for(keys)
+        with self._lock:
+            norms = self._lengths.norms(self.k1, self.b)
+            counts = self._counts(norms)
+            found = None if counts.keys() >= set(keys) else self._gather(keys)
+        frequencies = _frequencies(keys, found, norms, counts)
         most = max(norms.documents // COMMON, FEW)
         telling = {term for term, frequency in zip(asked, frequencies, strict=True) if frequency <= most}
         wanted = frozenset(telling or asked)
@@ -283,14 +291,13 @@ class LexicalIndex:
         with self._lock:
             self._adopt(base, lengths)
 
-    def _counted_for(self, keys: list[int]) -> tuple[Norms, list[int]]:
-        """How many documents have each term; a search has just counted them for its scores."""
-        with self._lock:
-            norms, counted = self._lengths.norms(self.k1, self.b), self._counted
-            if counted is not None and counted[0] is norms and counted[1] == keys:
-                return norms, counted[2]
-            found = self._gather(keys) if keys else None
-        return norms, found.frequencies(norms) if found else []
+    def _counts(self, norms: Norms) -> dict[int, int]:
+        """How many documents have a term, of those that were asked for since the last change."""
+        at, counts = self._counted
+        if at is not norms or len(counts) > MOST_COUNTED:
+            counts = {}
+            self._counted = norms, counts
+        return counts
 
     def _gather(self, keys: Sequence[int]) -> _Gathered:
         """The postings of each term in the base, then of each among the recent."""
@@ -307,6 +314,14 @@ class LexicalIndex:
             sizes=np.concatenate([base_sizes, np.array(recent_sizes, np.int64)]),
             texts=in_base + np.array(recent_sizes, np.int64),
         )
+
+
+def _frequencies(keys: Sequence[int], found: _Gathered | None, norms: Norms, counts: dict[int, int]) -> list[int]:
+    """How many documents have each term. Those with the longest postings are asked for again and again."""
+    new = [place for place, key in enumerate(keys) if key not in counts]
+    if new and found is not None:
+        counts |= zip([keys[place] for place in new], found.frequencies(norms, new), strict=True)
+    return [counts[key] for key in keys]
 
 
 def _weights(occurrences: Counter[str], frequencies: Sequence[int], documents: int) -> list[float]:

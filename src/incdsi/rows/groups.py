@@ -23,9 +23,11 @@ class Groups:
     def __init__(self) -> None:
         self._bounds = Growing(np.int64)  # where the places of each slot begin, and the last one's end
         self._bounds.append(np.zeros(1, dtype=np.int64))
+        self._one_each = True
 
     def append(self, sizes: NDArray[np.integer[Any]]) -> None:
         """The next slots have so many places each."""
+        self._one_each = self._one_each and bool(np.all(sizes == 1))
         self._bounds.append(self._bounds.values[-1] + np.cumsum(sizes))
 
     def count(self, slots: int) -> int:
@@ -34,7 +36,15 @@ class Groups:
 
     def best(self, values: NDArray[Number], slots: int) -> NDArray[Number]:
         """The largest of each slot's values, of the first so many slots; -inf for one without a place."""
-        return _largest(values, self._bounds.values[: slots + 1])
+        return values[:slots] if self._one_each else _largest(values, self._bounds.values[: slots + 1])
+
+    def owners(self, places: Slots) -> Slots:
+        """The slots that have these places."""
+        return np.searchsorted(self._bounds.values, places, side="right") - 1
+
+    def each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """What the first slots have, for each of their places."""
+        return np.repeat(values, np.diff(self._bounds.values[: len(values) + 1]))
 
     def starts(self, slots: Slots) -> Sizes:
         """Where the places of these slots begin."""

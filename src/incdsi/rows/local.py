@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,11 +16,12 @@ from incdsi.rows.moments import Moments
 from incdsi.rows.pool import Where
 from incdsi.rows.preserve import OWNERS, PreserveTable
 from incdsi.rows.products import Asked, Doubles, Floats, Screen, exact
-from incdsi.rows.scores import Scores, Slots, Spread
+from incdsi.rows.scores import Mask, Scores, Slots, Spread, reached
 from incdsi.rows.table import BLOCK_ROWS, Table
 
 MANY = 128  # queries that share a pass over all rows
 ROOM = 1 << 24  # products that they may have: 64 MB
+LEAST = float(np.finfo(np.float32).min)  # a row that is struck out has less
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,26 +46,79 @@ class _Likely(NamedTuple):
         return cls(nobody, nobody, np.empty(0), at_least)
 
 
-class Screened(NamedTuple):
-    """One query's screened products (slots,) with the vectors of a moment, and the doubt about them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Screened:
+    """One query's screened products (n,) with the first rows of a table, and what was asked, for the doubt."""
 
     query: Floats
     products: Floats
-    doubt: Callable[[Doubles, Doubles], Doubles]  # by errors and lengths of rows
+    table: Table
+    asked: Asked
+    column: int
+
+    def leave(self, wanted: NDArray[np.bool_]) -> None:
+        """Strike the other rows out."""
+        self.products[~wanted] = -np.inf
+
+    def reaching(self, count: int) -> tuple[Slots, float]:
+        """Rows that reach as much as so many do, rising, and what no other reaches; -inf without one."""
+        level = reached(self.products, count)
+        rows = np.flatnonzero(self.products >= max(level, LEAST))
+        return rows, level + float(self.asked.doubt(*self.table.worst, self.column)) if level > -np.inf else level
+
+    def bounds(self, rows: Slots) -> tuple[Doubles, Doubles]:
+        """Between which the products of these rows are."""
+        doubt = self.asked.doubt(self.table.errors[rows], self.table.lengths[rows], self.column)
+        return self.products[rows] - doubt, self.products[rows] + doubt
 
 
-class Exact:
+class Remembered:
     """Scores of the slots asked for, by `compute`; those asked for again are remembered."""
 
-    def __init__(self, compute: Callable[[Slots], Doubles], count: int) -> None:
+    def __init__(self, compute: Callable[[Slots], Doubles]) -> None:
         self._compute = compute
-        self._known = np.full(count, np.nan)
+        self._known: dict[int, float] = {}
 
     def __call__(self, slots: Slots) -> Doubles:
-        new = slots[np.isnan(self._known[slots])]
-        if len(new):
-            self._known[new] = self._compute(new)
-        return np.asarray(self._known[slots])
+        asked = slots.tolist()
+        new = [slot for slot in asked if slot not in self._known]
+        if new:
+            self._known |= zip(new, self._compute(np.array(new, dtype=np.intp)).tolist(), strict=True)
+        return np.array([self._known[slot] for slot in asked])
+
+
+class VectorScores(Scores):
+    """By the document vector of each slot."""
+
+    def __init__(self, one: Screened, allowed: Mask) -> None:
+        super().__init__(allowed)
+        self._one = one
+        self._known = Remembered(lambda slots: exact(one.table.gather(slots), one.query))
+        if is_small(allowed):
+            one.leave(allowed)
+
+    def reaching(self, count: int) -> tuple[Slots, float]:
+        return self._one.reaching(count)
+
+    def at_most(self, slots: Slots) -> Doubles:
+        return self._one.bounds(slots)[1]
+
+    def exact(self, slots: Slots) -> Doubles:
+        return self._known(slots)
+
+    def within(self, slot: int) -> Doubles:
+        return self.exact(np.array([slot], dtype=np.intp))
+
+
+def is_small(allowed: Mask) -> bool:
+    """Whether so few are allowed that the others had better be struck out before the best are looked for."""
+    return bool(2 * np.count_nonzero(allowed) < len(allowed))
+
+
+def portions(queries: Floats, count: int) -> Iterator[Floats]:
+    """As many queries (b, h) at a time as share a pass over so many rows, and leave memory for others."""
+    size = max(1, min(MANY, ROOM // max(count, 1)))
+    return (queries[start : start + size] for start in range(0, len(queries), size))
 
 
 class LocalRows:
@@ -100,53 +153,35 @@ class LocalRows:
         return self.moment.alive
 
     @property
-    def errors(self) -> Doubles:
-        """How far the vector of each slot may be from what the screen makes of it."""
-        return self._vectors.errors
-
-    @property
-    def lengths(self) -> Doubles:
-        """The length of each slot's vector."""
-        return self._vectors.lengths
-
-    @property
     def table(self) -> Table:
         """The vectors by slot."""
         return self._vectors
 
-    def scores(self, query: ArrayLike) -> Scores:
-        """The query's score with every slot."""
-        now = self.moment
-        return self._scores(next(self.screened(self._checked("query", query, 1)[None], now)), now)
+    def scores(self, query: ArrayLike, allowed: Mask | None = None) -> Scores:
+        """The query's score with every document, or with those allowed."""
+        return next(self._scored(self._checked("query", query, 1)[None], self.moment, allowed))[0]
 
-    def scores_and_spreads(self, queries: ArrayLike, moment: Moment | None = None) -> Iterator[tuple[Scores, Spread]]:
-        """For each query (b, h), its scores as of that moment, or of now, and their mean and spread."""
+    def scores_and_spreads(
+        self, queries: ArrayLike, moment: Moment | None = None, allowed: Mask | None = None
+    ) -> Iterator[tuple[Scores, Spread]]:
+        """For each query (b, h), its scores as of that moment, or of now, and the mean and spread of all scores."""
         then = moment or self.moment
-        for one in self.screened(queries, then):
-            yield self._scores(one, then), then.moments.spread(one.query)
+        return ((scores, then.moments.spread(query)) for scores, query in self._scored(queries, then, allowed))
 
-    def screened(self, queries: ArrayLike, moment: Moment) -> Iterator[Screened]:
-        """What a pass over all rows tells of each query (b, h): one pass for as many as leave memory for others."""
-        checked, count = self._checked("queries", queries, 2), len(moment.alive)
-        size = max(1, min(MANY, ROOM // max(count, 1)))
-        for start in range(0, len(checked), size):
-            some = checked[start : start + size]
-            products, asked = self._vectors.products(some, count)
-            for column, query in enumerate(some):
-                doubt = functools.partial(asked.doubt, columns=column)
-                yield Screened(query, products[column], doubt)
+    def _scored(self, queries: ArrayLike, moment: Moment, allowed: Mask | None) -> Iterator[tuple[Scores, Floats]]:
+        there = moment.alive if allowed is None else moment.alive & allowed
+        for some in portions(self.checked(queries), len(there)):
+            for one in self.screened(some, self.table.screen.asked(some), moment):
+                yield VectorScores(one, there), one.query
 
-    def _scores(self, one: Screened, moment: Moment) -> Scores:
-        count = len(moment.alive)
-        return Scores(
-            alive=moment.alive,
-            screened=one.products.astype(np.float64),
-            doubt=one.doubt(self.errors[:count], self.lengths[:count]),
-            exact=Exact(functools.partial(self._exact, one.query), count),
-        )
+    def checked(self, queries: ArrayLike) -> Floats:
+        """Queries (b, h) as they are multiplied; InvalidInput for what is none."""
+        return self._checked("queries", queries, 2)
 
-    def _exact(self, query: Floats, slots: Slots) -> Doubles:
-        return exact(self._vectors.gather(slots), query)
+    def screened(self, queries: Floats, asked: Asked, moment: Moment) -> Iterator[Screened]:
+        """What one pass over all rows tells of each of these queries (b, h), which the screen asks in that form."""
+        products = self._vectors.products(asked, len(moment.alive))
+        return (Screened(query, products[at], self._vectors, asked, at) for at, query in enumerate(queries))
 
     def vectors(self, slots: Slots) -> Floats:
         """The document vectors in these slots, (m, h)."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.products import Doubles
+from incdsi.rows.products import Doubles, Floats
 
 Slots = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.integer[Any])
+FIRST = 64  # of the best that are looked at first; at 10,000 documents they nearly always do
+NEXT = 4  # times as many in each look that follows
+AT_ONCE = 8  # exact scores that are computed together with those of as many as are wanted
 FEW = 64  # scores of which the largest is looked at
 ENOUGH = 4  # times as many of those as are wanted: then hardly more reach what is reached
 WHOLE = 48.0
@@ -90,50 +95,73 @@ class Share:
         return 1.0 / self.limit if self.limit > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """`screened` (slots,) is within `doubt` (slots,) of the true score, which `exact` computes for the slots asked.
+class Scores(ABC):
+    """The score of every slot that is `allowed`, roughly known at once and exactly where it matters."""
 
-    Only the slots `alive` hold a document; what the others have means nothing. Where a slot's score is the best of
-    several, `each` computes them.
-    """
+    def __init__(self, allowed: Mask) -> None:
+        self.allowed = allowed
+        self._lists: dict[int, tuple[Slots, float]] = {}  # who weighs the parts of a score this way and that asks again
 
-    alive: Mask
-    screened: Doubles
-    doubt: Doubles
-    exact: Callable[[Slots], Doubles]
-    each: Callable[[int], Doubles] | None = None
+    @abstractmethod
+    def reaching(self, count: int) -> tuple[Slots, float]:
+        """Slots with one of the so many best rows, each once, and what no other scores more than; -inf without one."""
 
+    @abstractmethod
+    def at_most(self, slots: Slots) -> Doubles:
+        """What these score at most: little more than their scores."""
+
+    @abstractmethod
+    def exact(self, slots: Slots) -> Doubles:
+        """The scores of these."""
+
+    @abstractmethod
     def within(self, slot: int) -> Doubles:
         """All scores of which that slot's is the best."""
-        return self.exact(np.array([slot], dtype=np.intp)) if self.each is None else self.each(slot)
 
-    def best(
-        self, k: int, allowed: Mask | None = None, order: NDArray[np.integer[Any]] | None = None
-    ) -> tuple[Slots, Doubles]:
-        """The slots and scores of the k best documents among those allowed.
+    def likely(self, k: int) -> tuple[Slots, float]:
+        """At least k slots, or all that are allowed, and what no other scores more than; -inf without one."""
+        if k not in self._lists:
+            self._lists[k] = self._listed(k)
+        return self._lists[k]
 
-        Ties go to the lower slot, or to the slot that is lower in `order` (slots,).
-        """
-        asked = self.alive if allowed is None else self.alive & allowed
-        enough = _reached(np.where(asked, self.screened - self.doubt, -np.inf), k)
-        slots = np.flatnonzero(asked & (self.screened + self.doubt >= enough))
-        scores = self.exact(slots)
-        best = np.lexsort((slots if order is None else order[slots], -scores))[:k]
-        return slots[best], scores[best]
+    def _listed(self, k: int) -> tuple[Slots, float]:
+        count = k
+        while True:
+            slots, beyond = self.reaching(count)
+            slots = slots[self.allowed[slots]]
+            if len(slots) == np.count_nonzero(self.allowed):
+                beyond = -np.inf
+            if len(slots) >= k or beyond == -np.inf:
+                return slots, beyond
+            count *= 2
 
-    def likely(self, k: int, allowed: Mask) -> tuple[Slots, Doubles]:
-        """Slots, in any order, and scores at most, such that at most these reach more than the least of them."""
-        at_most = np.where(self.alive & allowed, self.screened + self.doubt, -np.inf)
-        slots = np.flatnonzero(self.alive & allowed & (at_most >= _reached(at_most, k)))
-        at_most = at_most[slots]
-        if len(slots) > k:
-            best = np.argpartition(at_most, len(slots) - k)[len(slots) - k :]
-            slots, at_most = slots[best], at_most[best]
-        return slots, at_most
+    def best(self, k: int, order: NDArray[np.integer[Any]] | None = None) -> tuple[Slots, Doubles]:
+        """The slots and scores of the k best. Ties go to the lower slot, or to what is lower in `order` (slots,)."""
+        depth = max(FIRST, 2 * k)
+        while True:
+            likely, beyond = self.likely(depth)
+            likely = likely[np.argsort(likely if order is None else order[likely])]
+            slots, scores = best_of(likely, self.at_most(likely), self.exact, k)
+            if beyond == -np.inf or (len(slots) == k and scores[-1] > beyond):
+                return slots, scores
+            depth *= NEXT
 
 
-def _reached(values: Doubles, k: int) -> float:
+def best_of(
+    some: NDArray[Number], at_most: Doubles, exact: Callable[[NDArray[Number]], Doubles], k: int
+) -> tuple[NDArray[Number], Doubles]:
+    """The k best of some that come in the order of ties, and their scores: who cannot be one of them is not asked."""
+    hopeful = np.argsort(-at_most, kind="stable")
+    done, scores, best = 0, np.empty(0), np.empty(0, dtype=np.intp)
+    while done < len(hopeful) and (len(best) < k or at_most[hopeful[done]] >= scores[best[-1]]):
+        more = hopeful[done : done + max(done, k + AT_ONCE)]
+        scores = np.concatenate([scores, exact(some[more])])
+        done += len(more)
+        best = np.lexsort((hopeful[:done], -scores))[:k]
+    return some[hopeful[best]], scores[best]
+
+
+def reached(values: Floats, k: int) -> float:
     """What at least k of these reach, nearly the most that they do; -inf where there are not so many.
 
     Of many, by the largest of each few: k of those reach the k-th of them.

@@ -21,6 +21,7 @@ from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 T = TypeVar("T")
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
+TOGETHER = 16  # blocks that are multiplied with one vector in one go, where they lie together; with two, half of that
 SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
@@ -42,6 +43,7 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._worst = 0.0, 0.0
         self._still: _Block | None = None  # the first rows, if they came at once and lie still: gathered in one go
         self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
@@ -60,6 +62,11 @@ class Table:
     def errors(self) -> Doubles:
         """How far each row may be from what the screen makes of it, (n,)."""
         return self._errors.values
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """The largest error and the greatest length that a row ever had."""
+        return self._worst
 
     def append(self, rows: Floats, coded: Coded | None = None) -> int:
         """Put rows (m, h) at the end, as the screen codes them if that is known already; the index of the first."""
@@ -80,6 +87,7 @@ class Table:
     def _put(self, rows: Floats, coded: Coded) -> None:
         """Rows that one block has room for."""
         offset = self._count % BLOCK_ROWS
+        self._worst = _worst(self._worst, coded)
         if offset == 0:
             self._blocks = (*self._blocks, _Block(rows, coded.codes))
         else:
@@ -96,6 +104,7 @@ class Table:
     def overwrite(self, indices: NDArray[np.intp], rows: Floats) -> None:
         """Other rows (m, h) at these rising indices; whoever reads meanwhile sees some of them already."""
         coded, self._still = self.screen.coded(rows), None
+        self._worst = _worst(self._worst, coded)
         for block, places, here in self._places(indices):
             block.overwrite(places, rows[here], coded.codes[here])
         for kept, values in (
@@ -206,9 +215,8 @@ class Table:
             large = count * asked.codes.size >= WORTH_SHARING
         scales = self._scales.values
 
-        def one(start: int, block: _Block) -> T:
-            here: Any = slice(start, min(start + BLOCK_ROWS, count))
-            codes = block.codes[: here.stop - start]
+        def one(start: int, codes: NDArray[Any]) -> T:
+            here: Any = slice(start, start + len(codes))
             if wanted is not None and 2 * np.count_nonzero(chosen := wanted(here)) < len(codes):
                 here, codes = start + np.flatnonzero(chosen), codes[chosen]
             products = self.screen.multiply(codes, asked)
@@ -216,28 +224,37 @@ class Table:
             return work(here, products, asked)
 
         def some(part: slice) -> list[T]:
-            return list(map(one, starts[part], blocks[part]))
+            return [one(*piece) for piece in pieces[part]]
 
-        starts = range(0, count, BLOCK_ROWS)
-        blocks = self._blocks[: len(starts)]
-        if len(blocks) == 1 or not large:
+        together = max(1, TOGETHER // len(asked.codes)) if wanted is None else 1
+        pieces = list(self._pieces(count, together * BLOCK_ROWS))
+        if len(pieces) == 1 or not large:
             return some(slice(None))
-        size = -(-len(blocks) // (SHARES * _count_cores()))
-        shares = [slice(start, start + size) for start in range(0, len(blocks), size)]
+        size = -(-len(pieces) // (SHARES * _count_cores()))
+        shares = [slice(start, start + size) for start in range(0, len(pieces), size)]
         return list(itertools.chain.from_iterable(_cores().map(some, shares)))
 
-    def products(self, vectors: Floats, count: int) -> tuple[Floats, Asked]:
-        """The screened products (b, count) of the first rows with vectors (b, h), and what was asked.
+    def _pieces(self, count: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The codes of the first `count` rows, so many at a time where they lie together, and where each begins."""
+        still, blocks = self._still, self._blocks
+        whole = 0 if still is None else min(len(still.codes), count) // BLOCK_ROWS * BLOCK_ROWS
+        if still is not None:
+            yield from ((start, still.codes[start : min(start + size, whole)]) for start in range(0, whole, size))
+        for start in range(whole, count, BLOCK_ROWS):
+            yield start, blocks[start // BLOCK_ROWS].codes[: count - start]
+
+    def products(self, asked: Asked, count: int) -> Floats:
+        """The screened products (b, count) of the first rows with vectors (b, h).
 
         It is as large as for one of them: where many queries come, others want the cores as well.
         """
-        asked, found = self.screen.asked(vectors), np.empty((len(vectors), count), dtype=np.float32)
+        found = np.empty((len(asked.codes), count), dtype=np.float32)
 
         def keep(here: slice, products: Floats, _: Asked) -> None:
             found[:, here] = products.T
 
         self.scan(asked, count, keep, large=count * self.width >= WORTH_SHARING)
-        return found, asked
+        return found
 
     def products_of_one(
         self, asked: Asked, count: int, wanted: Callable[[slice], NDArray[np.bool_]] | None = None
@@ -256,6 +273,11 @@ class Table:
         products = self.screen.multiply(self._codes(indices), asked)[:, 0]
         products *= self._scales.values[indices]
         return products
+
+
+def _worst(so_far: tuple[float, float], coded: Coded) -> tuple[float, float]:
+    error, length = so_far
+    return float(coded.errors.max(initial=error)), float(coded.lengths.max(initial=length))
 
 
 @functools.cache

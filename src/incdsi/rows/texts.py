@@ -6,22 +6,20 @@ how it stands out among all that was asked, in the unit of texts.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.rows.groups import Groups, Sizes, largest_of
-from incdsi.rows.local import Exact, LocalRows, Moment, Screened
+from incdsi.rows.groups import Groups, largest_of
+from incdsi.rows.local import LocalRows, Moment, Remembered, Screened, is_small, portions
 from incdsi.rows.moments import Moments
 from incdsi.rows.pool import OWN, Where
 from incdsi.rows.products import Doubles, Floats, exact
 from incdsi.rows.scores import Mask, Scores, Slots, Spread
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.table import Table
 
-ROUNDING = 1e-12  # of a score: what halving the room between two bounds may lose, many times over
 DISCOUNT = 0.9  # of how far a question stands out that counts as for a text (decision 0030)
 Bits = dict[bytes, list[int]]
 ASKED = "asked."  # begins the names of saved arrays of what was asked
@@ -62,29 +60,32 @@ class _Grouped:
     def __init__(self, dimension: int) -> None:
         self.rows = LocalRows(dimension)
         self.groups = Groups()
-        self._errors, self._lengths = Growing(np.float64), Growing(np.float64)  # the largest of each slot's rows
 
     def append_many(self, some: Sequence[Floats], instead_of: Sequence[int | None]) -> None:
         gone = self.groups.places(np.array([slot for slot in instead_of if slot is not None], dtype=np.intp))[0]
         rows, sizes = np.concatenate(some), [len(one) for one in some]
         self.rows.append_many(rows, [], gone.tolist())
-        self._sized(np.array(sizes, dtype=np.int64))
+        self.groups.append(np.array(sizes, dtype=np.int64))
 
     def remove_many(self, slots: Sequence[int]) -> None:
         self.rows.remove_many(self.groups.places(np.array(slots, dtype=np.intp))[0].tolist())
 
-    def bounds(self, one: Screened, slots: int) -> tuple[Doubles, Doubles]:
-        """Between which the best score of each of the first so many slots is; -inf for one without rows."""
-        best = self.groups.best(one.products, slots).astype(np.float64)
-        doubt = one.doubt(self._errors.values[:slots], self._lengths.values[:slots])
-        return best - doubt, best + doubt
+    def reaching(self, one: Screened, count: int) -> tuple[Slots, float]:
+        """Slots with one of the so many best rows, each once, and what no row of another reaches."""
+        rows, beyond = one.reaching(count)
+        slots = self.groups.owners(rows)
+        return slots[np.diff(slots, prepend=-1) > 0], beyond
+
+    def at_most(self, one: Screened, slots: Slots) -> Doubles:
+        """What the best row of each of these slots scores at most; -inf for one without rows."""
+        places, sizes = self.groups.places(slots)
+        return largest_of(one.bounds(places)[1], np.cumsum(sizes))
 
     def exact(self, one: Screened, slots: Slots) -> Doubles:
         """The best score of each of these slots; -inf for one without rows. Who cannot be the best is not looked at."""
         places, sizes = self.groups.places(slots)
-        screened, ends = one.products[places], np.cumsum(sizes)
-        doubt = one.doubt(self.rows.errors[places], self.rows.lengths[places])
-        likely = screened + doubt >= np.repeat(largest_of(screened - doubt, ends), sizes)
+        (low, high), ends = one.bounds(places), np.cumsum(sizes)
+        likely = high >= np.repeat(largest_of(low, ends), sizes)
         before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(likely)])
         return largest_of(exact(self.rows.vectors(places[likely]), one.query), before[ends])
 
@@ -111,14 +112,7 @@ class _Grouped:
 
     def fill_saved(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.rows.fill_saved(arrays, preserve=False)
-        self._sized(np.asarray(arrays["sizes"], dtype=np.int64))
-
-    def _sized(self, sizes: Sizes) -> None:
-        """Rows were appended, so many for each of the next slots: the doubt about a slot is that of its worst row."""
-        first, ends = len(self.rows.alive) - int(sizes.sum()), np.cumsum(sizes)
-        for worst, of_rows in ((self._errors, self.rows.errors), (self._lengths, self.rows.lengths)):
-            worst.append(np.maximum(largest_of(of_rows[first:], ends), 0.0))
-        self.groups.append(sizes)
+        self.groups.append(np.asarray(arrays["sizes"], dtype=np.int64))
 
 
 def _found(rows: Floats, by_bits: Sequence[Bits]) -> Where:
@@ -131,6 +125,41 @@ def _found(rows: Floats, by_bits: Sequence[Bits]) -> Where:
                 where.tables[number], where.indices[number] = table, there[bits].pop()
                 break
     return where
+
+
+class Nearest(Scores):
+    """By the nearest of each slot's rows: those of its text, and those that were asked."""
+
+    def __init__(
+        self, texts: _Grouped, text: Screened, asked: _Grouped, question: Screened, measure: Measure, allowed: Mask
+    ) -> None:
+        super().__init__(allowed)
+        self._kinds = (texts, text), (asked, question)
+        self._measure = measure
+        self._known = Remembered(self._exact)
+        if is_small(allowed):
+            for grouped, one in self._kinds:
+                one.leave(grouped.groups.each(allowed))
+
+    def reaching(self, count: int) -> tuple[Slots, float]:
+        (slots, beyond), (asked, beyond_asked) = (grouped.reaching(one, count) for grouped, one in self._kinds)
+        both, _ = np.unique(np.concatenate([slots, asked]), return_index=True)
+        return both, max(beyond, float(self._measure.in_unit(np.array([beyond_asked]))[0]))
+
+    def at_most(self, slots: Slots) -> Doubles:
+        return self._best(*(grouped.at_most(one, slots) for grouped, one in self._kinds))
+
+    def exact(self, slots: Slots) -> Doubles:
+        return self._known(slots)
+
+    def within(self, slot: int) -> Doubles:
+        return self._measure.each(*(grouped.of(slot) for grouped, _ in self._kinds))
+
+    def _exact(self, slots: Slots) -> Doubles:
+        return self._best(*(grouped.exact(one, slots) for grouped, one in self._kinds))
+
+    def _best(self, of_texts: Doubles, of_asked: Doubles) -> Doubles:
+        return np.maximum(of_texts, self._measure.in_unit(of_asked))
 
 
 class OwnTexts:
@@ -177,28 +206,18 @@ class OwnTexts:
         self._texts.remove_many(slots)
         self._asked.remove_many(slots)
 
-    def scores(self, measures: Sequence[Measure], alive: Mask, moment: Both) -> Iterator[Scores]:
+    def scores(self, measures: Sequence[Measure], allowed: Mask, moment: Both) -> Iterator[Scores]:
         """By each of these measures, the score of each slot's nearest row."""
         if not measures:
             return
-        queries = np.stack([measure.query for measure in measures])
-        both = self._texts.rows.screened(queries, moment.texts), self._asked.rows.screened(queries, moment.asked)
-        for measure, text, asked in zip(measures, *both, strict=True):
-            low, high = self._bounds(text, asked, measure, len(alive))
-            middle = (low + high) / 2
-            yield Scores(
-                alive=alive,
-                screened=middle,
-                doubt=(high - low) / 2 + ROUNDING * np.abs(middle),
-                exact=Exact(functools.partial(self._nearest, measure, text, asked), len(alive)),
-                each=functools.partial(self._each, measure),
-            )
-
-    def _bounds(self, text: Screened, asked: Screened, measure: Measure, slots: int) -> tuple[Doubles, Doubles]:
-        """Between which the score of each slot's nearest row is."""
-        both = zip(self._texts.bounds(text, slots), self._asked.bounds(asked, slots), strict=True)
-        low, high = (np.maximum(of_texts, measure.in_unit(of_asked)) for of_texts, of_asked in both)
-        return low, high
+        texts, asked = self._texts.rows, self._asked.rows
+        queries = texts.checked([measure.query for measure in measures])
+        waiting = iter(measures)
+        for some in portions(queries, len(moment.texts.alive)):
+            coded = texts.table.screen.asked(some)
+            both = texts.screened(some, coded, moment.texts), asked.screened(some, coded, moment.asked)
+            for measure, text, question in zip(waiting, *both, strict=False):
+                yield Nearest(self._texts, text, self._asked, question, measure, allowed)
 
     def saved(self, slots: Slots) -> dict[str, Any]:
         """Everything in these slots, all that are in use and rising, as arrays by name; slots[i] becomes i."""
@@ -210,9 +229,3 @@ class OwnTexts:
         asked = {name.removeprefix(ASKED): array for name, array in arrays.items() if name.startswith(ASKED)}
         self._asked.fill_saved(asked)
         self._texts.fill_saved(arrays)
-
-    def _nearest(self, measure: Measure, text: Screened, asked: Screened, slots: Slots) -> Doubles:
-        return np.maximum(self._texts.exact(text, slots), measure.in_unit(self._asked.exact(asked, slots)))
-
-    def _each(self, measure: Measure, slot: int) -> Doubles:
-        return measure.each(self._texts.of(slot), self._asked.of(slot))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incdsi.engine.protocol import Best, Doubles, Floats, Rows
+from incdsi.engine.protocol import Best, Doubles, Floats, Likely, Rows
 from incdsi.engine.settings import Settings
 from incdsi.errors import UnknownDocument
 from incdsi.filters import Filter
@@ -18,7 +18,7 @@ from incdsi.records import TextVectors
 from incdsi.rows.ceilings import Ceilings
 from incdsi.rows.groups import Groups
 from incdsi.rows.local import Moment
-from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread
+from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread, reached
 from incdsi.rows.texts import Measure
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class LocalView:
 
     def learned_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Products]:
         self._scored = True
-        allowed, found = self._allowed(where), self._live.vectors.scores_and_spreads(queries, self._moment)
-        return (Products(self, scores, spread, allowed) for scores, spread in found)
+        found = self._live.vectors.scores_and_spreads(queries, self._moment, self._allowed(where))
+        return (Products(self, scores, spread) for scores, spread in found)
 
     def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[NearestTexts]:
         texts, asked = (moment.moments for moment in self._texts)
@@ -62,8 +62,8 @@ class LocalView:
     def nearest_by(self, measures: Sequence[Measure], where: Filter | None = None) -> Iterator[NearestTexts]:
         """As `nearest_many`, by measures that others made: of documents of which these are some."""
         self._scored = True
-        allowed, found = self._allowed(where), self._live.texts.scores(measures, self.alive, self._texts)
-        return (NearestTexts(self, *one, allowed) for one in zip(found, measures, strict=True))
+        found = self._live.texts.scores(measures, self._allowed(where), self._texts)
+        return (NearestTexts(self, *one) for one in zip(found, measures, strict=True))
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:
@@ -154,28 +154,22 @@ class LocalView:
 class Products:
     """Inner products with a query: one pass over all rows, exact where it matters."""
 
-    def __init__(self, view: LocalView, scores: Scores, spread: Spread, allowed: Mask) -> None:
+    def __init__(self, view: LocalView, scores: Scores, spread: Spread) -> None:
         self.unit = spread
         self._view = view
         self._scores = scores
-        self._allowed = allowed
-        self._likely: dict[int, Best] = {}  # who weighs the parts of a score this way and that asks again
 
     def top(self, k: int) -> Best:
-        slots, scores = self._scores.best(k, self._allowed, self._view.rows)
-        others = np.count_nonzero(self._allowed) > len(slots)
+        slots, scores = self._scores.best(k, self._view.rows)
+        others = np.count_nonzero(self._scores.allowed) > len(slots)
         return Best(self._view.rows[slots], scores, float(scores[-1]) if others else -np.inf)
 
-    def likely(self, k: int) -> Best:
-        if k not in self._likely:
-            slots, at_most = self._scores.likely(k, self._allowed)
-            others = np.count_nonzero(self._allowed) > len(slots)
-            self._likely[k] = Best(self._view.rows[slots], at_most, float(at_most.min()) if others else -np.inf)
-        return self._likely[k]
+    def likely(self, k: int) -> Likely:
+        slots, beyond = self._scores.likely(k)
+        return Likely(self._view.rows[slots], beyond)
 
     def at_most(self, rows: Rows) -> Doubles:
-        slots = self._view.slots(rows)
-        return np.asarray(self._scores.screened[slots] + self._scores.doubt[slots])
+        return self._scores.at_most(self._view.slots(rows))
 
     def score(self, rows: Rows) -> Doubles:
         return self._scores.exact(self._view.slots(rows))
@@ -187,8 +181,8 @@ class Products:
 class NearestTexts(Products):
     """Inner products of each document's nearest text with a query."""
 
-    def __init__(self, view: LocalView, scores: Scores, measure: Measure, allowed: Mask) -> None:
-        super().__init__(view, scores, measure.unit, allowed)
+    def __init__(self, view: LocalView, scores: Scores, measure: Measure) -> None:
+        super().__init__(view, scores, measure.unit)
         self._measure = measure
 
     def score_of(self, texts: TextVectors) -> float:
@@ -218,30 +212,29 @@ class Lexical:
         self.unit = Share(limit)
         self._view = view
         self._text = text
-        self._units = scores.astype(np.float64)
-        self._known = view.units.best(self._units, len(allowed))
-        self._found = np.flatnonzero((self._known > 0) & allowed)
+        self._units = scores
+        self._known = view.units.best(scores, len(allowed))
+        self._listed = self._known if allowed.all() else np.where(allowed, self._known, np.float32(0))
 
     def top(self, k: int) -> Best:
-        slots, scores = self._found, self._known[self._found]
-        if len(slots) > k:
-            enough = scores >= np.partition(scores, len(scores) - k)[len(scores) - k]
-            slots, scores = slots[enough], scores[enough]
-        rows = self._view.rows[slots]
+        level = reached(self._listed, k)
+        slots = np.flatnonzero(self._listed >= level if level > 0 else self._listed > 0)
+        rows, scores = self._view.rows[slots], self._known[slots].astype(np.float64)
         order = np.lexsort((rows, -scores))[:k]
-        return Best(rows[order], scores[order], float(scores[order[-1]]) if len(self._found) > k else 0.0)
+        return Best(rows[order], scores[order], float(scores[order[-1]]) if level > 0 else 0.0)
 
-    likely = top
+    def likely(self, k: int) -> Likely:
+        best = self.top(k)
+        return Likely(best.rows, best.beyond)
 
     def score(self, rows: Rows) -> Doubles:
-        known: Doubles = self._known[self._view.slots(rows)]
-        return known
+        return np.asarray(self._known[self._view.slots(rows)].astype(np.float64))
 
     at_most = score
 
     def within(self, row: int) -> Doubles:
-        found: Doubles = self._units[self._view.units.places(self._view.slots(np.array([row])))[0]]
-        return found
+        places, _ = self._view.units.places(self._view.slots(np.array([row])))
+        return np.asarray(self._units[places].astype(np.float64))
 
     def score_of(self, words: Sequence[str]) -> float:
         return self._view.score_of(words, self._text)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incdsi.engine.milvus.connection import MOST_HITS
 from incdsi.engine.milvus.found import Hits, Keys
-from incdsi.engine.protocol import Best, Doubles, Floats, Near, Rows, Spreading
+from incdsi.engine.protocol import Best, Doubles, Floats, Likely, Near, Rows, Spreading
 from incdsi.errors import UnknownDocument
 from incdsi.preserve import product_error
 from incdsi.records import TextVectors
@@ -119,15 +119,14 @@ class Products:
             self._lists[k] = self._top(k)
         return self._lists[k]
 
-    def likely(self, k: int) -> Best:
+    def likely(self, k: int) -> Likely:
         found = self._screened(k)
         if found is None:
-            return self.top(k)
+            top = self.top(k)
+            return Likely(top.rows, top.beyond)
         best = np.argsort(-found.most, kind="stable")
-        rows, beyond = self._source.rows[found.slots[best[:k]]], found.beyond
-        if len(best) > k:
-            beyond = max(beyond, float(found.most[best[k]]))
-        return Best(rows, found.most[best[:k]], beyond)
+        beyond = max(found.beyond, float(found.most[best[k]])) if len(best) > k else found.beyond
+        return Likely(self._source.rows[found.slots[best[:k]]], beyond)
 
     def score(self, rows: Rows) -> Doubles:
         slots = self._source.slots(rows)
@@ -306,8 +305,9 @@ class Joined:
     def top(self, k: int) -> Best:
         return _merged([part.top(k) for part in self._parts], k)
 
-    def likely(self, k: int) -> Best:
-        return _merged([part.likely(k) for part in self._parts], k)
+    def likely(self, k: int) -> Likely:
+        lists = [part.likely(k) for part in self._parts]
+        return Likely(np.concatenate([found.rows for found in lists]), max(found.beyond for found in lists))
 
     def score(self, rows: Rows) -> Doubles:
         return self._of(rows, [part.score for part in self._parts])
