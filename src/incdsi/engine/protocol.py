@@ -134,6 +134,10 @@ class View(Protocol):
         """`nearest` of each query (b, h), one after another: what they share is done once."""
         ...
 
+    def within(self, query: Floats, row: int) -> Doubles:
+        """Inner products with a query (h,) of that document's texts; those of passages first, in their order."""
+        ...
+
     def lexical(self, text: str, where: Filter | None = None) -> Worded:
         """BM25 over texts and what people asked."""
         ...

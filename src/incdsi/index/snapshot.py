@@ -157,22 +157,11 @@ class Snapshot:
         scored = _stepped(self.view.learned_many(embeddings, where), watch, "learned")
         if mode == "learned":
             for embedding, learned in zip(embeddings, scored, strict=True):
-                yield _Ranking(learned, {"learned": learned.score}, self._by_meaning(embedding))
+                yield _Ranking(learned, {"learned": learned.score}, _by_meaning(self.view, embedding))
             return
         texts_scored = _stepped(self.view.nearest_many(embeddings, where), watch, "nearest")
         for learned, nearest, lexical in zip(scored, texts_scored, self._lexical(texts, where, watch), strict=True):
             yield _by_parts(fused(learned, nearest, lexical, fusion))
-
-    def _by_meaning(self, embedding: Floats) -> Callable[[int, int], Doubles]:
-        """Passages by their embeddings, which are looked at when a document has some."""
-        nearest: list[Scored] = []
-
-        def within(row: int, count: int) -> Doubles:
-            if not nearest:
-                nearest.append(self.view.nearest(embedding))
-            return nearest[0].within(row)[:count]
-
-        return within
 
     def _lexical(self, texts: Sequence[str], where: Filter | None, watch: Stopwatch) -> Iterator[Worded]:
         return _stepped((self.view.lexical(text, where) for text in texts), watch, "lexical")
@@ -187,6 +176,11 @@ def _stepped(found: Iterator[T], watch: Stopwatch, step: str) -> Iterator[T]:
         if one is nothing:
             return
         yield one  # type: ignore[misc]
+
+
+def _by_meaning(view: View, embedding: Floats) -> Callable[[int, int], Doubles]:
+    """Passages by their embeddings."""
+    return lambda row, count: view.within(embedding, row)[:count]
 
 
 def _by_parts(whole: Fused) -> _Ranking:

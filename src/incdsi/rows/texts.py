@@ -180,6 +180,10 @@ class OwnTexts:
         """Which of these slots have anything that was asked."""
         return np.asarray(self._asked.groups.sizes(slots) > 0)
 
+    def of(self, slot: int) -> Floats:
+        """The rows of that slot's text, (m, h)."""
+        return self._texts.of(slot)
+
     def append_many(
         self, texts: Sequence[Floats], asked: Sequence[Floats], instead_of: Sequence[int | None] = ()
     ) -> None:

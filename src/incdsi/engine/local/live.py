@@ -94,6 +94,9 @@ class Live:
     def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[NearestTexts]:
         return self.view().nearest_many(queries, where)
 
+    def within(self, query: Floats, row: int) -> Doubles:
+        return self.view().within(query, row)
+
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         return self.view().lexical(text, where)
 

@@ -18,6 +18,7 @@ from incdsi.records import TextVectors
 from incdsi.rows.ceilings import Ceilings
 from incdsi.rows.groups import Groups
 from incdsi.rows.local import Moment
+from incdsi.rows.products import exact
 from incdsi.rows.scores import Mask, Scores, Share, Slots, Spread, reached
 from incdsi.rows.texts import Measure
 
@@ -64,6 +65,9 @@ class LocalView:
         self._scored = True
         found = self._live.texts.scores(measures, self._allowed(where), self._texts)
         return (NearestTexts(self, *one) for one in zip(found, measures, strict=True))
+
+    def within(self, query: Floats, row: int) -> Doubles:
+        return exact(self._live.texts.of(int(self.slots(np.array([row]))[0])), query)
 
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:

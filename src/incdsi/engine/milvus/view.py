@@ -82,6 +82,9 @@ class MilvusView:
     def nearest_many(self, queries: Floats, where: Filter | None = None) -> Iterator[Near]:
         return (self.nearest(query, where) for query in queries)
 
+    def within(self, query: Floats, row: int) -> Doubles:
+        return self.nearest(query).within(row)
+
     def lexical(self, text: str, where: Filter | None = None) -> Lexical:
         while True:
             moment = self._moment
