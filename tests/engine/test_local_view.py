@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
@@ -247,3 +249,26 @@ def test_on_a_bench_nobody_sees_what_changes():
     assert sorted(bench.learned(np.ones(H, np.float32)).top(9).rows.tolist()) == [2, 3, 4, 9]
     assert bench.elsewhere("query 2", 9)
     assert not bench.elsewhere("query 1", 9)
+
+
+def test_the_texts_of_one_document_are_told_without_looking_at_others(monkeypatch):
+    shelf, query = Shelf(np.random.default_rng(7), 5), np.arange(H, dtype=np.float32)
+    shelf.put([3])
+    view = shelf.view()
+    monkeypatch.setattr("incdsi.rows.table.Table.scan", None)
+    assert view.within(query, 3).tolist() == exact(shelf.records[3].texts.texts, query).tolist()
+
+
+def test_what_a_search_looked_at_is_let_go_with_it():
+    """Rows may lie in a file that is to be deleted, and take more memory than a process should have to wait for."""
+    shelf, query = Shelf(np.random.default_rng(8), 5), np.ones(H, np.float32)
+    gc.disable()
+    try:
+        view = shelf.view()
+        whole = fused(view.learned(query), view.nearest(query), view.lexical("map"), Fusion(0.3, 0.6))
+        whole.top(2)
+        live = weakref.ref(shelf.live)
+        del whole, view, shelf
+        assert live() is None
+    finally:
+        gc.enable()

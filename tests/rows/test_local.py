@@ -74,7 +74,7 @@ class Doubtful(Scores):
     def at_most(self, slots: np.ndarray) -> np.ndarray:
         return self._rough[slots] + self._doubt[slots]
 
-    def exact(self, slots: np.ndarray) -> np.ndarray:
+    def computed(self, slots: np.ndarray) -> np.ndarray:
         return self._true[slots]
 
     def within(self, slot: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -72,28 +72,12 @@ class Screened:
         return self.products[rows] - doubt, self.products[rows] + doubt
 
 
-class Remembered:
-    """Scores of the slots asked for, by `compute`; those asked for again are remembered."""
-
-    def __init__(self, compute: Callable[[Slots], Doubles]) -> None:
-        self._compute = compute
-        self._known: dict[int, float] = {}
-
-    def __call__(self, slots: Slots) -> Doubles:
-        asked = slots.tolist()
-        new = [slot for slot in asked if slot not in self._known]
-        if new:
-            self._known |= zip(new, self._compute(np.array(new, dtype=np.intp)).tolist(), strict=True)
-        return np.array([self._known[slot] for slot in asked])
-
-
 class VectorScores(Scores):
     """By the document vector of each slot."""
 
     def __init__(self, one: Screened, allowed: Mask) -> None:
         super().__init__(allowed)
         self._one = one
-        self._known = Remembered(lambda slots: exact(one.table.gather(slots), one.query))
         if is_small(allowed):
             one.leave(allowed)
 
@@ -103,8 +87,8 @@ class VectorScores(Scores):
     def at_most(self, slots: Slots) -> Doubles:
         return self._one.bounds(slots)[1]
 
-    def exact(self, slots: Slots) -> Doubles:
-        return self._known(slots)
+    def computed(self, slots: Slots) -> Doubles:
+        return exact(self._one.table.gather(slots), self._one.query)
 
     def within(self, slot: int) -> Doubles:
         return self.exact(np.array([slot], dtype=np.intp))

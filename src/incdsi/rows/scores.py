@@ -100,7 +100,9 @@ class Scores(ABC):
 
     def __init__(self, allowed: Mask) -> None:
         self.allowed = allowed
-        self._lists: dict[int, tuple[Slots, float]] = {}  # who weighs the parts of a score this way and that asks again
+        # Who weighs the parts of a score this way and that asks again.
+        self._lists: dict[int, tuple[Slots, float]] = {}
+        self._known: dict[int, float] = {}
 
     @abstractmethod
     def reaching(self, count: int) -> tuple[Slots, float]:
@@ -111,12 +113,20 @@ class Scores(ABC):
         """What these score at most: little more than their scores."""
 
     @abstractmethod
-    def exact(self, slots: Slots) -> Doubles:
-        """The scores of these."""
+    def computed(self, slots: Slots) -> Doubles:
+        """The scores of these, exactly."""
 
     @abstractmethod
     def within(self, slot: int) -> Doubles:
         """All scores of which that slot's is the best."""
+
+    def exact(self, slots: Slots) -> Doubles:
+        """The scores of these; those asked for again are remembered."""
+        asked = slots.tolist()
+        new = [slot for slot in asked if slot not in self._known]
+        if new:
+            self._known |= zip(new, self.computed(np.array(new, dtype=np.intp)).tolist(), strict=True)
+        return np.array([self._known[slot] for slot in asked])
 
     def likely(self, k: int) -> tuple[Slots, float]:
         """At least k slots, or all that are allowed, and what no other scores more than; -inf without one."""

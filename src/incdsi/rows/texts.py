@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.rows.groups import Groups, largest_of
-from incdsi.rows.local import LocalRows, Moment, Remembered, Screened, is_small, portions
+from incdsi.rows.local import LocalRows, Moment, Screened, is_small, portions
 from incdsi.rows.moments import Moments
 from incdsi.rows.pool import OWN, Where
 from incdsi.rows.products import Doubles, Floats, exact
@@ -136,7 +136,6 @@ class Nearest(Scores):
         super().__init__(allowed)
         self._kinds = (texts, text), (asked, question)
         self._measure = measure
-        self._known = Remembered(self._exact)
         if is_small(allowed):
             for grouped, one in self._kinds:
                 one.leave(grouped.groups.each(allowed))
@@ -149,14 +148,11 @@ class Nearest(Scores):
     def at_most(self, slots: Slots) -> Doubles:
         return self._best(*(grouped.at_most(one, slots) for grouped, one in self._kinds))
 
-    def exact(self, slots: Slots) -> Doubles:
-        return self._known(slots)
+    def computed(self, slots: Slots) -> Doubles:
+        return self._best(*(grouped.exact(one, slots) for grouped, one in self._kinds))
 
     def within(self, slot: int) -> Doubles:
         return self._measure.each(*(grouped.of(slot) for grouped, _ in self._kinds))
-
-    def _exact(self, slots: Slots) -> Doubles:
-        return self._best(*(grouped.exact(one, slots) for grouped, one in self._kinds))
 
     def _best(self, of_texts: Doubles, of_asked: Doubles) -> Doubles:
         return np.maximum(of_texts, self._measure.in_unit(of_asked))
