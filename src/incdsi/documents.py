@@ -238,7 +238,8 @@ class Addition:
 
     `status` is one word (solved, compromised, infeasible, unfinished) and `explanation` says what it means and what
     to do about it; `margin` is the smallest lead over the best rival among its queries (negative: a query is lost),
-    `conflicts` are the ids of documents it now threatens, `seconds` the time of each step.
+    `conflicts` are the ids of documents it now threatens or that gave up what it was taught, `seconds` the time of each
+    step.
     """
 
     document_id: str

@@ -21,7 +21,8 @@ class StoredQuery:
     """One query of a document: its text, embedding (h,), and what solving made of it.
 
     `generated`: no person asked it; `taught`: a person said that it should find this document. A document is not placed
-    by a query that is `held_out`, to measure by, or `given_up`, because it cannot be won with the others.
+    by a query that is `held_out`, to measure by, or `given_up`, because it cannot be won with the others or was taught
+    to another document since.
     """
 
     text: str

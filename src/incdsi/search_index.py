@@ -130,7 +130,10 @@ class SearchIndex(Protocol):
         """Update those documents that are there and add the others, in portions; with `whole`, all of them or none."""
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
-        """Make this query find that document from now on; no other document's vector changes."""
+        """Make this query find that document from now on; no other document's vector changes.
+
+        Except that of a document that was taught the same query before: it gives it up, and the result names it.
+        """
 
     def learn(
         self,

@@ -166,6 +166,8 @@ def test_owners_know_what_a_plain_dictionary_knows_before_and_after_saving(
             for asking in range(7):
                 expected = any(folded in some for row, some in plain.items() if row != asking)
                 assert owners.elsewhere(text, asking) == expected
+                others = sorted(row for row, some in plain.items() if folded in some and row != asking)
+                assert owners.others(text, asking) == others
 
 
 def test_owners_that_came_and_went_leave_nothing_behind() -> None:

@@ -1,4 +1,4 @@
-"""What was taught stays taught: through tuning, another encoder, and coming back after a delete."""
+"""What was taught stays taught, through tuning, another encoder and coming back; of two lessons the last counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, docs, ids, record, stored
+from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, doc, docs, ids, record, stored, vectors
 
 from incdsi.documents import Taught
 from incdsi.engine.settings import Fusion
@@ -123,3 +123,111 @@ def test_a_taught_query_is_never_held_out(place: Place) -> None:
     with Index.create(place("shop"), TOY) as index:
         index.add_many(batch, {id: [Taught(text) for text in texts] for id, texts in asked_for(batch, 4).items()})
         assert index.info().held_out_queries == 0
+
+
+# The same query taught to one document after another
+
+QUERY = "zebra crossing at dawn"
+
+
+@pytest.fixture
+def crossing(index: Index) -> Index:
+    batch = docs(20)
+    index.add_many(batch, {**asked_for(batch), "d9": [QUERY]})
+    return index
+
+
+def first(index: Index) -> set[str]:
+    """Who is first for the query, by the learned vectors and in fused search."""
+    return {ids(index, QUERY, 1, mode=mode)[0] for mode in ("learned", "fused")}
+
+
+def lengths(index: Index) -> list[float]:
+    return [float(np.linalg.norm(np.frombuffer(one, np.float32))) for one in vectors(index).values()]
+
+
+def test_a_document_gives_up_what_another_is_taught_and_the_answer_says_so(crossing: Index) -> None:
+    crossing.teach(QUERY, "d1")
+    before = vectors(crossing)
+    addition = crossing.teach(f"  {QUERY.upper()} ", "d2")
+    assert "d1" in addition.conflicts
+    assert addition.explanation.endswith("'d1' was taught this query before and has given it up")
+    assert first(crossing) == {"d2"}
+    after = vectors(crossing)
+    assert {id for id in after if after[id] != before[id]} == {"d1", "d2"}  # not d9, for which it was asked
+    (given_up,) = [query for query in record(crossing, "d1").queries if query.given_up]
+    assert (given_up.text, given_up.taught, given_up.preserved) == (QUERY, False, False)
+    assert [type(query) for query in crossing.queries("d1") if query == QUERY] == [str]
+    (asked,) = [query for query in record(crossing, "d9").queries if query.text == QUERY]
+    assert asked.used
+    assert crossing.verify() == []
+
+
+def test_no_vector_grows_by_teaching_to_and_fro(crossing: Index) -> None:
+    longest = max(lengths(crossing))
+    for _ in range(4):
+        for id in ("d1", "d2", "d3"):
+            crossing.teach(QUERY, id)
+            assert first(crossing) == {id}
+    assert max(lengths(crossing)) < 2 * longest
+    assert [id for id in ("d1", "d2", "d3") if any(query.taught for query in record(crossing, id).queries)] == ["d3"]
+
+
+def test_the_last_word_stays_when_either_document_changes(crossing: Index, place: Place) -> None:
+    crossing.teach(QUERY, "d2")
+    crossing.teach(QUERY, "d1")
+    for change in (
+        lambda: crossing.update(doc("d2", 1)),
+        lambda: crossing.attach({"d2": [f"how far {number}" for number in range(40)]}),
+        lambda: crossing.update(doc("d2", 1), [QUERY]),
+        lambda: crossing.update(doc("d1", 1)),
+    ):
+        change()
+        assert first(crossing) == {"d1"}
+        (given_up,) = [query for query in record(crossing, "d2").queries if query.given_up]
+        assert (given_up.text, given_up.held_out) == (QUERY, False)
+    with Index.open(place("shop"), TOY) as again:
+        assert answers(again, [QUERY]) == answers(crossing, [QUERY])
+
+
+def test_what_was_given_up_is_tried_again_with_another_text_once_nobody_else_has_it(index: Index) -> None:
+    index.add_many(docs(20))
+    index.teach(QUERY, "d2")
+    index.teach(QUERY, "d1")
+    index.delete("d1")
+    index.update(doc("d2", 1))
+    assert [query.used for query in record(index, "d2").queries if query.text == QUERY] == [True]
+
+
+def test_the_last_word_counts_after_tuning_and_under_another_encoder(place: Place) -> None:
+    with taught_index(place("shop"), 0.5) as index:
+        last = dict(zip(TAUGHT.values(), reversed(TAUGHT), strict=True))  # half of them to a lower row
+        for query, id in last.items():
+            index.teach(query, id)
+        for change in (lambda: None, index.tune, lambda: index.adopt(ToyEncoder(dimension=200, seed=1))):
+            change()
+            assert {query: ids(index, query, 1)[0] for query in last} == last
+
+
+def test_a_document_that_comes_with_a_lesson_takes_none_and_leaves_everything_as_it_was(crossing: Index) -> None:
+    crossing.teach(QUERY, "d1")
+    before = answers(crossing, [QUERY])
+    crossing.add(doc("passing"), [Taught(QUERY)])
+    crossing.delete("passing")
+    assert answers(crossing, [QUERY]) == before
+
+
+def test_the_only_lesson_of_a_document_without_other_queries_can_be_taken(place: Place) -> None:
+    with Index.create(place("bare"), TOY, generator=lambda document: []) as index:
+        index.add_many(docs(3))
+        for id in ("d0", "d1", "d0"):
+            index.teach(QUERY, id)
+            assert first(index) == {id}
+
+
+def test_in_the_papers_form_too_the_lesson_is_given_up(place: Place) -> None:
+    with Index.create(place("paper"), TOY, method="paper") as index:
+        index.add_many(docs(6))
+        index.teach(QUERY, "d1")
+        assert "d1" in index.teach(QUERY, "d2").conflicts
+        assert [query.text for query in record(index, "d1").queries if query.given_up] == [QUERY]

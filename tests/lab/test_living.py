@@ -63,6 +63,19 @@ def test_one_known_question_in_ten_is_told_of_a_wrong_document(living: Living, d
     assert 8 <= wrong <= 35  # of 200
 
 
+def test_a_question_taught_twice_belongs_to_its_own_document_and_lengthens_no_vector(
+    living: Living, data: Embedded
+) -> None:
+    draw = np.random.default_rng(3)
+    shelf = living.shelf(fresh(data))
+    LIVES["contradicted"][2](shelf, living.world, LIVES["contradicted"][1](living.world, draw, 100), draw)
+    taught = [(id, query) for id, record in shelf.records.items() for query in record.queries if query.taught]
+    assert len(taught) >= 4
+    for id, query in taught:
+        assert query.text in living.world.questions[data.collection.places[id]]
+        assert shelf.live.learned(query.embedding).top(1).rows.tolist() == [shelf.records[id].row]
+
+
 def test_placed_again_everything_is_there_and_the_first_is_as_it_was(living: Living, data: Embedded) -> None:
     draw = np.random.default_rng(2)
     shelf = living.shelf(fresh(data))

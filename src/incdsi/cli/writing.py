@@ -204,7 +204,7 @@ def teach(
 ) -> None:
     """Let a query find a document, from now on.
 
-    The query is kept for good; no other document changes.
+    The query is kept for good. A document that was taught it before gives it up; no other document changes.
 
     \b
     Examples:

@@ -161,6 +161,10 @@ class View(Protocol):
         """Whether another document than that in the row has this query."""
         ...
 
+    def others(self, query: str, row: int) -> list[int]:
+        """The rows of the other documents that have this query, generated, asked or taught."""
+        ...
+
     def asked_for(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of these documents are placed by something that people asked or taught, (m,)."""
         ...

@@ -88,6 +88,7 @@ class _Text:
     text: str
     generated: bool = False
     held_out: bool = False
+    given_up: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,13 +168,15 @@ class Drafter:
     def redraft(self, record: Record, document: Document, natural: Sequence[str], watch: Stopwatch) -> Draft:
         """A stored document with another text: what people asked is kept, what was generated is made anew.
 
-        Passages that are the same as before are not embedded again.
+        What was given up stays so while another document has it. Passages that are the same as before are not embedded
+        again.
         """
         held_out = {query.text for query in record.queries if query.held_out}
+        given_up = {one.text for one in record.queries if one.given_up and self.elsewhere(one.text, record.row)}
         with watch.step("generate"):
             generated = generate_all([document], self.generator())[document.id]
             both = distinct([*asked_of(record), *natural])
-            asked = self._asked(document, both, generated, held_out, row=record.row)
+            asked = self._asked(document, both, generated, held_out, given_up, row=record.row)
         with watch.step("encode"):
             (draft,) = self._encoded([document], [asked], embedded(record.document, record.passages))
         return replace(draft, row=record.row)
@@ -198,12 +201,12 @@ class Drafter:
         """A person's query takes the place of the same one generated, a taught one that of the same one asked."""
         known = {fold(query.text) for query in new}
         both = [query for query in record.queries if fold(query.text) not in known] + list(new)
-        asked = [query for query in both if not query.generated and not query.taught]
+        asked = [query for query in both if not (query.generated or query.taught or query.given_up)]
+        others = [query for query in both if query.generated or query.taught or query.given_up]
         if self.hold_out:
             already = [query.text for query in asked if query.held_out]
             apart = held_out_of(record.document.id, [query.text for query in asked], already)
             asked = [replace(query, held_out=query.text in apart) for query in asked]
-        others = [query for query in both if query.taught or query.generated]
         return replace(Draft.of(record), queries=(*asked, *others))
 
     def taught(self, record: Record, query: str, watch: Stopwatch) -> Draft:
@@ -219,6 +222,7 @@ class Drafter:
         natural: Sequence[str],
         generated: Sequence[str],
         held_out: Iterable[str] | None = None,
+        given_up: Container[str] = (),
         row: int = 0,
         before: Container[str] = (),
     ) -> list[_Text]:
@@ -233,7 +237,7 @@ class Drafter:
         unasked = [text for text in generated if fold(text) not in known]
         own = [text for text in unasked if fold(text) not in before and not self.elsewhere(text, row)]
         return [
-            *(_Text(text=text, held_out=text in apart) for text in asked),
+            *(_Text(text=text, held_out=text in apart, given_up=text in given_up) for text in asked),
             *(_Text(text=text, generated=True) for text in own or unasked),
             *(_Text(text=text) for text in taught_among(natural)),
         ]
@@ -308,10 +312,30 @@ def taught_among(texts: Iterable[str]) -> list[Taught]:
     return [text for text in texts if isinstance(text, Taught)]
 
 
+def was_taught(record: Record, query: str) -> bool:
+    """Whether a stored document was taught this query."""
+    return any(one.taught and fold(one.text) == fold(query) for one in record.queries)
+
+
+def untaught(record: Record, query: str) -> Draft:
+    """A stored document that is no longer taught this query: it keeps the words, and gives up winning it."""
+    queries = tuple(
+        replace(one, taught=False, given_up=True, preserved=False, own_score=0.0)
+        if one.taught and fold(one.text) == fold(query)
+        else one
+        for one in record.queries
+    )
+    return replace(Draft.of(record), queries=queries)
+
+
 def _stored(one: _Text, embedding: Floats) -> StoredQuery:
-    taught = isinstance(one.text, Taught)
     return StoredQuery(
-        text=str(one.text), embedding=embedding, generated=one.generated, taught=taught, held_out=one.held_out
+        text=str(one.text),
+        embedding=embedding,
+        generated=one.generated,
+        taught=isinstance(one.text, Taught),
+        held_out=one.held_out,
+        given_up=one.given_up,
     )
 
 

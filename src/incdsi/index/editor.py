@@ -80,7 +80,11 @@ class Editor(Upkeep):
         return additions
 
     def teach(self, query: str, id: str, *, if_version: int | None = None) -> Addition:
-        """From now on this query should find that document; no other document's vector changes."""
+        """From now on this query should find that document.
+
+        The last word counts: a document that was taught the same query before gives it up, keeps its words and is
+        placed anew; `conflicts` and `explanation` name it. No other document's vector changes.
+        """
         require_query(query)
         require_sound([], {id: [query]})
         with self.engine.changing(if_version):

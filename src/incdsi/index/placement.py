@@ -37,13 +37,15 @@ INSISTENCE = ((1.0, 1.0), (0.1, 1.0), (0.01, 1.0), (0.1, 10.0), (0.01, 100.0), (
 class Placed:
     """A record ready to be stored, and what is to be told about it.
 
-    `threatened` are the rows of documents that stand to lose a query to it, or to which it lost one.
+    `threatened` are the rows of documents that stand to lose a query to it, or to which it lost one; `outdone` are
+    those that were taught before what it was taught now.
     """
 
     record: Record
     status: Status
     margin: float
     threatened: frozenset[int] = frozenset()
+    outdone: frozenset[int] = frozenset()
 
 
 def place(
@@ -196,6 +198,24 @@ def place_alone(view: View, draft: Draft, settings: Settings, *, watch: Stopwatc
         if all(query.preserved for query in placed.record.queries if query.taught):
             return placed
     return first or placed
+
+
+def place_taught(
+    view: View, draft: Draft, before: Sequence[Draft], settings: Settings, *, watch: Stopwatch | None = None
+) -> list[Placed]:
+    """Solve for those that were taught the same `before`, now without it, then for the one that is taught it now.
+
+    Were they left where they are, it would have to rise above them, and they above it when they are placed again: who
+    insists last has the longest vector, which wins what nobody taught.
+    """
+    if not before:
+        return [place_alone(view, draft, settings, watch=watch)]
+    bench, placed = view.bench(), list[Placed]()
+    for one in before:
+        placed.append(place_alone(bench, one, settings, watch=watch))
+        bench.put([placed[-1].record])
+    last = place_alone(bench, draft, settings, watch=watch)
+    return [*placed, replace(last, outdone=frozenset(one.row for one in before))]
 
 
 def place_in_order(

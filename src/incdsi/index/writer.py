@@ -13,8 +13,8 @@ from incdsi.engine.protocol import Batch, Bench, Engine
 from incdsi.errors import InvalidInput
 from incdsi.filters import Where, matches_everything, parse
 from incdsi.index.ahead import Ahead
-from incdsi.index.draft import Draft, Drafter, taught_among
-from incdsi.index.placement import BATCH, Placed, place_alone, place_many, portions
+from incdsi.index.draft import Draft, Drafter, taught_among, untaught, was_taught
+from incdsi.index.placement import BATCH, Placed, place_alone, place_many, place_taught, portions
 from incdsi.index.remembered import generator_of, splitter_of
 from incdsi.index.session import Session
 from incdsi.progress import Progress, Stopwatch
@@ -23,6 +23,7 @@ from incdsi.text.generators import Generator
 from incdsi.text.passages import Splitter
 
 LARGE = 1 << 18  # characters of texts that are enough for a portion
+TAKEN = "{!r} was taught this query before and has given it up"
 KEPT = "text and queries are as they were, so it stays where it is"
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
@@ -122,9 +123,12 @@ class Writer:
         return [done[document.id] for document in documents]
 
     def teach(self, query: str, id: str) -> Addition:
-        """Place a document so that it wins one more query."""
+        """Place a document so that it wins one more query; whoever was taught the same before gives it up."""
         watch = Stopwatch()
-        return self._replace(self._drafter().taught(self._engine.get(id), query, watch), watch)
+        draft = self._drafter().taught(self._engine.get(id), query, watch)
+        others = self._engine.ids(self._session.current().view.others(query, draft.row))
+        before = [untaught(one, query) for one in map(self._engine.get, others) if was_taught(one, query)]
+        return self._replace(draft, watch, before=before)
 
     def attach(self, queries: Mapping[str, Sequence[str]], progress: Progress | None) -> list[Addition]:
         """Place documents by more queries, in portions; UnknownDocument, before the first, when one is not there."""
@@ -254,11 +258,13 @@ class Writer:
         left = len(self._engine.unresolved())
         return f"{left:,} left to place anew" + (": `resolve` goes on" if left else "")
 
-    def _replace(self, draft: Draft, watch: Stopwatch, *, acknowledge: bool = True) -> Addition:
+    def _replace(
+        self, draft: Draft, watch: Stopwatch, *, before: Sequence[Draft] = (), acknowledge: bool = True
+    ) -> Addition:
         now = self._session.current()
-        placed = [place_alone(now.view, draft, now.settings, watch=watch)]
-        self._record_again(placed, watch, acknowledge)
-        return self._additions(placed, watch)[0]
+        *others, placed = place_taught(now.view, draft, before, now.settings, watch=watch)
+        self._record_again([placed], watch, acknowledge, others)
+        return self._additions([placed], watch)[0]
 
     def _keep(self, record: Record, watch: Stopwatch) -> Addition:
         """Store a document anew where it is: nothing that places it has changed."""
@@ -267,9 +273,12 @@ class Writer:
             self._acknowledge(batch, lambda: [_kept(record, watch)])
         return _kept(record, watch)
 
-    def _record_again(self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool) -> None:
+    def _record_again(
+        self, placed: Sequence[Placed], watch: Stopwatch, acknowledge: bool, others: Sequence[Placed] = ()
+    ) -> None:
+        """Store documents anew, in one transaction; the answer tells of those `placed`, not of `others`."""
         with self._engine.write(watch) as batch:
-            for one in placed:
+            for one in (*others, *placed):
                 batch.replace(one.record)
             if acknowledge:
                 self._acknowledge(batch, lambda: self._additions(placed, watch))
@@ -283,15 +292,15 @@ class Writer:
     def _additions(self, placed: Sequence[Placed], watch: Stopwatch) -> list[Addition]:
         seconds = {step: spent / max(1, len(placed)) for step, spent in watch.seconds.items()}
         ids = {one.record.row: one.record.document.id for one in placed}
-        others = sorted({row for one in placed for row in one.threatened} - ids.keys())
+        others = sorted({row for one in placed for row in one.threatened | one.outdone} - ids.keys())
         ids |= zip(others, self._engine.ids(others), strict=True)
         return [
             Addition(
                 document_id=one.record.document.id,
                 status=one.status.name.lower(),
-                explanation=one.status.value,
+                explanation="; ".join([one.status.value, *(TAKEN.format(ids[row]) for row in sorted(one.outdone))]),
                 margin=one.margin,
-                conflicts=tuple(ids[row] for row in sorted(one.threatened)),
+                conflicts=tuple(ids[row] for row in sorted(one.threatened | one.outdone)),
                 seconds=dict(seconds),
             )
             for one in placed

@@ -75,7 +75,7 @@ class Whole(BaseModel):
 
 
 class Changed(BaseModel):
-    """What a change did; `conflicts` are documents that it now threatens, often near-duplicates."""
+    """What a change did; `conflicts` are documents that it now threatens, often near-duplicates, or that gave way."""
 
     id: str
     status: str
@@ -128,7 +128,7 @@ def _add_writing(server: MCPServer[Any], index: SearchIndex) -> None:
     @server.tool(annotations=ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False))
     @_in_a_thread
     def teach(query: Annotated[str, Field(description="What people ask.")], id: Id) -> Changed:
-        """Make a question find this document from now on; no other document changes."""
+        """Make a question find this document from now on; one that was taught it before gives it up and is named."""
         return _changed(index.teach(query, id))
 
     @server.tool(annotations=ToolAnnotations(destructive_hint=True, open_world_hint=False))

@@ -11,9 +11,9 @@ from incdsi.documents import Document
 from incdsi.engine.local import Live
 from incdsi.engine.settings import Settings
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.draft import Drafter
+from incdsi.index.draft import Drafter, untaught, was_taught
 from incdsi.index.fusing import best_fusion
-from incdsi.index.placement import BATCH, place_alone, place_many
+from incdsi.index.placement import BATCH, place_alone, place_many, place_taught
 from incdsi.index.quality import Probe, learned_ranks, probes
 from incdsi.index.replacement import Solved, sweep
 from incdsi.index.tuning import FEW, LADDER
@@ -55,7 +55,9 @@ class Shelf:
 
     def teach(self, query: str, id: str) -> None:
         draft = self._drafter.taught(self.records[id], query, Stopwatch())
-        self._show([place_alone(self.live, draft, self.settings).record])
+        others = [record for record in self.records.values() if record.row != draft.row and was_taught(record, query)]
+        before = [untaught(record, query) for record in others]
+        self._show([one.record for one in place_taught(self.live, draft, before, self.settings)])
 
     def placed_again(self) -> Shelf:
         """Another one with the same documents, each solved for once more among all others."""

@@ -113,6 +113,9 @@ class Live:
         """Whether another document than that in the row has this query."""
         return self._queries.elsewhere(query, row)
 
+    def others(self, query: str, row: int) -> list[int]:
+        return self._queries.others(query, row)
+
     def asked_for(self, rows: Rows) -> NDArray[np.bool_]:
         return self.view().asked_for(rows)
 

@@ -38,6 +38,14 @@ class QueryOwners:
         key = _hash(text)
         return self._saved.count(key) + self._more.get(key, 0) > (key in self._of(row))
 
+    def others(self, text: str, row: int) -> list[int]:
+        """The rows of the other documents that have this query."""
+        if not self.elsewhere(text, row):
+            return []
+        key = _hash(text)
+        saved = [one for one in self._saved.having(key) if one not in self._changed]
+        return sorted({*saved, *(one for one, own in self._changed.items() if key in own)} - {row})
+
     def to_arrays(self, rows: Sequence[int]) -> dict[str, NDArray[Any]]:
         """The hashes of all these rows, and how many each has."""
         found = [np.array(self._of(row), dtype=np.int64) for row in rows]
@@ -83,6 +91,14 @@ class _Saved:
         """How many documents have this query."""
         first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
         return int(last - first)
+
+    def having(self, key: int) -> list[int]:
+        """The rows of those documents; reads every hash."""
+        filled = np.flatnonzero(self._ends > self._begins)
+        order = filled[np.argsort(self._begins[filled])]
+        places = np.searchsorted(self._begins[order], np.flatnonzero(self._hashes == key), "right") - 1
+        found: list[int] = self._rows[order[places]].tolist()
+        return found
 
 
 def _hash(text: str) -> int:

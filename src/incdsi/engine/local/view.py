@@ -93,6 +93,9 @@ class LocalView:
     def elsewhere(self, query: str, row: int) -> bool:
         return self._live.elsewhere(query, row)
 
+    def others(self, query: str, row: int) -> list[int]:
+        return self._live.others(query, row)
+
     def asked_for(self, rows: Rows) -> Mask:
         return self._live.texts.asked_for(self.slots(rows))
 

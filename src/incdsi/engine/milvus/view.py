@@ -114,6 +114,9 @@ class MilvusView:
     def elsewhere(self, query: str, row: int) -> bool:
         return self._shelf.queries.elsewhere(query, row)
 
+    def others(self, query: str, row: int) -> list[int]:
+        return self._shelf.queries.others(query, row)
+
     def asked_for(self, rows: Rows) -> Mask:
         return self._shelf.asked_for(self.slots(rows))
 
