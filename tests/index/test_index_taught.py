@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from index_samples import TOY, WORDS, ToyEncoder, answers, asked_for, doc, docs, ids, record, stored, vectors
 
-from incdsi.documents import Taught
+from incdsi.documents import Document, Taught
 from incdsi.engine.settings import Fusion
 from incdsi.index import Index, tuning
 from tests.engines import Place
@@ -123,6 +123,16 @@ def test_a_taught_query_is_never_held_out(place: Place) -> None:
     with Index.create(place("shop"), TOY) as index:
         index.add_many(batch, {id: [Taught(text) for text in texts] for id, texts in asked_for(batch, 4).items()})
         assert index.info().held_out_queries == 0
+
+
+@pytest.mark.parametrize(("text", "first"), [("a zebra by the river", "d1"), ("zebra crossing " * 60, "rival")])
+def test_teaching_says_so_where_other_documents_have_more_of_the_words(index: Index, text: str, first: str) -> None:
+    index.add_many([*docs(12), Document(id="rival", text=text)])
+    addition = index.teach("zebra crossing", "d1")
+    assert ids(index, "zebra crossing", 1, mode="learned") == ["d1"]
+    assert ids(index, "zebra crossing", 1) == [first]
+    said = "other documents still come before it for 'zebra crossing'" in addition.explanation
+    assert said == (first == "rival")
 
 
 # The same query taught to one document after another

@@ -18,6 +18,7 @@ from incdsi.hyperparameters import Hyperparameters
 from incdsi.index.draft import Draft
 from incdsi.progress import Stopwatch
 from incdsi.records import Record, StoredQuery
+from incdsi.rows.scores import Spread
 from incdsi.search import Fused, Part
 from incdsi.solver import Newcomer, Placement, Problem, Status, insist, solve_many
 from incdsi.solver.active_set import NO_RIVAL
@@ -38,7 +39,8 @@ class Placed:
     """A record ready to be stored, and what is to be told about it.
 
     `threatened` are the rows of documents that stand to lose a query to it, or to which it lost one; `outdone` are
-    those that were taught before what it was taught now.
+    those that were taught before what it was taught now; `outvoted` are taught queries that find another document
+    first in fused search, by its words and texts.
     """
 
     record: Record
@@ -46,6 +48,7 @@ class Placed:
     margin: float
     threatened: frozenset[int] = frozenset()
     outdone: frozenset[int] = frozenset()
+    outvoted: tuple[str, ...] = ()
 
 
 def place(
@@ -148,23 +151,49 @@ def _to_win_fused(view: View, query: StoredQuery, draft: Draft, fusion: Fusion) 
 
     At most MOST_LEAD standard deviations above the best rival: what other parts alone decide is left to them.
     """
-    learned, nearest, lexical = view.learned(query.embedding), view.nearest(query.embedding), view.lexical(query.text)
-    spread = learned.unit
-    if draft.row in view:
-        spread = spread.without(float(learned.score(np.array([draft.row]))[0]))
-    if spread.count == 0 or fusion.learned_weight == 0.0:
+    contest = _Contest(view, query, draft, fusion)
+    if contest.spread.count == 0 or fusion.learned_weight == 0.0:
         return -np.inf
-    others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
-    scores = nearest.score_of(draft.texts), lexical.score_of(draft.words)
-    own = sum(float(part.values(np.array([score]))[0]) for part, score in zip(others, scores, strict=True))
-    best = _best_but(draft.row, learned)
-    needed, most = best, best + MOST_LEAD * spread.deviation
+    best = _best_but(draft.row, contest.learned)
+    needed, most = best, best + MOST_LEAD * contest.spread.deviation
     for _ in range(ROUNDS):  # a higher score widens the spread it is measured by
-        with_own = spread.joined(needed)
-        rival = _best_but(draft.row, Fused((Part(learned, fusion.learned_weight, with_own), *others)))
-        lead = with_own.deviation / fusion.learned_weight * (rival - own)
-        needed = min(max(best, with_own.mean + lead), most)
+        spread, gap = contest.gap(needed)
+        needed = min(max(best, spread.mean + spread.deviation / fusion.learned_weight * gap), most)
     return needed
+
+
+class _Contest:
+    """A query of a document that is about to be placed, with the words and texts it will have, among all others."""
+
+    def __init__(self, view: View, query: StoredQuery, draft: Draft, fusion: Fusion) -> None:
+        self.learned = view.learned(query.embedding)
+        self.spread = self.learned.unit  # of the others' scores
+        if draft.row in view:
+            self.spread = self.spread.without(float(self.learned.score(np.array([draft.row]))[0]))
+        nearest, lexical = view.nearest(query.embedding), view.lexical(query.text)
+        self._others = Part.of(nearest, fusion.nearest_weight), Part.of(lexical, fusion.lexical_weight)
+        scores = nearest.score_of(draft.texts), lexical.score_of(draft.words)
+        self._own = sum(float(part.values(np.array([one]))[0]) for part, one in zip(self._others, scores, strict=True))
+        self._row, self._weight = draft.row, fusion.learned_weight
+
+    def gap(self, score: float) -> tuple[Spread, float]:
+        """The spread there is by that learned score, and what it must give for the lead in fused search."""
+        spread = self.spread.joined(score)
+        rival = _best_but(self._row, Fused((Part(self.learned, self._weight, spread), *self._others)))
+        return spread, rival - self._own
+
+    def is_won(self, score: float) -> bool:
+        """Whether it is first in fused search by that learned score."""
+        spread, gap = self.gap(score)
+        return bool(self._weight * (score - spread.mean) * spread.scale > gap)
+
+
+def _outvoted(view: View, draft: Draft, record: Record, fusion: Fusion) -> tuple[str, ...]:
+    """What it was taught and is not first for in fused search, however well its vector does."""
+    taught = [query for query in record.queries if query.taught]
+    contests = [_Contest(view, query, draft, fusion) for query in taught]
+    fought = [(query, one) for query, one in zip(taught, contests, strict=True) if one.spread.count]
+    return tuple(query.text for query, one in fought if not one.is_won(query.own_score))
 
 
 def _best_but(row: int, scored: Scored | Fused) -> float:
@@ -196,8 +225,10 @@ def place_alone(view: View, draft: Draft, settings: Settings, *, watch: Stopwatc
         (placed,) = place(view, [draft], loosened, emphasis=emphasis, watch=watch)
         first = first or placed
         if all(query.preserved for query in placed.record.queries if query.taught):
-            return placed
-    return first or placed
+            first = placed
+            break
+    placed = first or placed
+    return replace(placed, outvoted=_outvoted(view, draft, placed.record, settings.fusion))
 
 
 def place_taught(

@@ -24,6 +24,7 @@ from incdsi.text.passages import Splitter
 
 LARGE = 1 << 18  # characters of texts that are enough for a portion
 TAKEN = "{!r} was taught this query before and has given it up"
+OUTVOTED = "other documents still come before it for {!r}, as they have more of its words: ask it in more telling ones"
 KEPT = "text and queries are as they were, so it stays where it is"
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
@@ -298,7 +299,7 @@ class Writer:
             Addition(
                 document_id=one.record.document.id,
                 status=one.status.name.lower(),
-                explanation="; ".join([one.status.value, *(TAKEN.format(ids[row]) for row in sorted(one.outdone))]),
+                explanation=_explained(one, ids),
                 margin=one.margin,
                 conflicts=tuple(ids[row] for row in sorted(one.threatened | one.outdone)),
                 seconds=dict(seconds),
@@ -357,6 +358,11 @@ def _changed(
     for draft in drafter.attached([record], {document.id: queries}, watch):
         return draft
     return record
+
+
+def _explained(one: Placed, ids: Mapping[int, str]) -> str:
+    taken = (TAKEN.format(ids[row]) for row in sorted(one.outdone))
+    return "; ".join([one.status.value, *taken, *map(OUTVOTED.format, one.outvoted)])
 
 
 def _kept(record: Record, watch: Stopwatch) -> Addition:
