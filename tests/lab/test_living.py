@@ -15,7 +15,7 @@ from incdsi_lab.embedded import Embedded, embed
 from incdsi_lab.experiments import product
 from incdsi_lab.experiments.tasks import run_tasks
 from incdsi_lab.living.lives import LIVES, World
-from incdsi_lab.living.report import write
+from incdsi_lab.living.report import _apart, write
 from incdsi_lab.living.study import GROWTH, Living, Size, by_the_product
 from tests.lab.experiments.study_problems import collection
 from tests.training.training_problems import tiny_encoder
@@ -118,6 +118,12 @@ def test_some_lives_alone_have_a_report(data: Embedded, tmp_path: Path) -> None:
     assert LIVES["topics"][0] in said
     assert LIVES["random"][0] not in said
     assert "new since then" not in said
+
+
+def test_differences_of_one_order_have_intervals_over_its_questions() -> None:
+    mine, other = "11111111" + "2222", "11112222" + "2222"
+    assert _apart([mine], [other]) == "+33.3 ± 31.3"  # 4 of 12: 100 * 2.2010 * 0.4924 / sqrt(12)
+    assert _apart([mine, mine], [other, other]) == "+33.3 ± 0.0"
 
 
 @pytest.mark.slow  # six lives

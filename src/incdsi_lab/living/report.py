@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as students  # type: ignore[import-untyped]
 
 from incdsi_lab.experiments.comparing import interval
-from incdsi_lab.experiments.judging import hits1
+from incdsi_lab.experiments.judging import decoded, hits1
 from incdsi_lab.experiments.weights import named as weights_named
 from incdsi_lab.living.lives import LIVES
 from incdsi_lab.living.study import GROWN, GROWTH, Living, figures
@@ -37,7 +38,10 @@ def write(living: Living, command: str) -> Path:
     settings = living.settings()
     several = size.orders > 1
     orders = f"{size.orders} orders, each with its own draw" if several else "one order"
-    over = "over the orders (Student's t)" if several else "of a share (Wilson)"
+    whole = len(living.world.data.documents)
+    over = "over the orders (Student's t)" if several else "over the questions (differences are paired)"
+    if several and size.documents == whole:
+        over += "; every order has all documents, so these tell what the order does, not which questions were asked"
     about = About(
         title=f"A living index on {living.world.data.collection.name}",
         summary=(
@@ -48,7 +52,7 @@ def write(living: Living, command: str) -> Path:
         ),
         command=command,
         facts={
-            "data": f"{living.world.data.collection.name}, {len(living.world.data.documents):,} documents to draw from",
+            "data": f"{living.world.data.collection.name}, {whole:,} documents to draw from",
             "weights": f"{weights_named(settings.hyperparameters)}: the rung of the product's ladder that "
             f"{living.pieces['weights']['queries']} held-out questions choose; the fusion is chosen at every mark",
             "hardware": f"{found['cpu']}, {found['cores']} cores, {found['memory_gib']} GiB",
@@ -170,7 +174,7 @@ def _half(each: Sequence[str]) -> float:
     return _width([hits1(ranks) for ranks in each])
 
 
-def _width(values: Sequence[float]) -> float:
+def _width(values: Sequence[float] | NDArray[np.float64]) -> float:
     if len(values) < 2:
         return 0.0
     return float(students.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -185,8 +189,12 @@ def _mean_apart(mine: Sequence[str], other: Sequence[str]) -> float:
 
 
 def _apart(mine: Sequence[str], other: Sequence[str]) -> str:
-    each = [hits1(a) - hits1(b) for a, b in zip(mine, other, strict=True)]
-    return f"{np.mean(each):+.1f} ± {_width(each):.1f}" if len(each) > 1 else f"{each[0]:+.1f}"
+    """The paired difference, with its interval over the orders; over the questions where there is one order."""
+    if len(mine) > 1:
+        each = np.array([hits1(a) - hits1(b) for a, b in zip(mine, other, strict=True)])
+    else:
+        each = 100.0 * (decoded(mine[0]) == 1) - 100.0 * (decoded(other[0]) == 1)
+    return f"{np.mean(each):+.1f} ± {_width(each):.1f}"
 
 
 def _asked(each: Sequence[str]) -> str:
