@@ -47,6 +47,7 @@ def main() -> None:
     living.add_argument("--documents", type=_counted, default=1_000, help="in each index; default 1000")
     living.add_argument("--orders", type=_counted, default=5, help="each draws its own documents; default 5")
     living.add_argument("--seed", type=int, default=0, help="for everything drawn at random; default 0")
+    living.add_argument("--only", action="append", metavar="LIFE", help="only this one, or growth; repeatable")
     living.add_argument("--data", type=Path, metavar="FOLDER", help="where the collection is")
     living.add_argument("--out", type=Path, default=Path("living"), metavar="FOLDER", help="default living")
     living.set_defaults(run=_live)
@@ -78,14 +79,15 @@ def _live(given: argparse.Namespace) -> None:
     from incdsi_lab.experiments import datasets
     from incdsi_lab.experiments.tasks import run_tasks
     from incdsi_lab.living.report import write
-    from incdsi_lab.living.study import Living, Size
+    from incdsi_lab.living.study import PARTS, Living, Size
 
     dataset = datasets.read_dataset(given.name, given.data)
     datasets.require_texts(dataset)
     with progress("embedding") as report:
         data = datasets.embedded(dataset, load_encoder(), report)
     documents = min(given.documents, len(data.documents))
-    living = Living(data, Size(documents=documents, orders=given.orders, seed=given.seed), given.out)
+    size = Size(documents=documents, orders=given.orders, seed=given.seed)
+    living = Living(data, size, given.out, given.only or PARTS)
     with progress("living") as report:
         run_tasks(living.tasks(), living.pieces, report)
     page = write(living, " ".join(["incdsi-lab", *sys.argv[1:]]))

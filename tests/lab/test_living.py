@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from incdsi.engine.settings import Settings
+from incdsi.errors import InvalidInput
+from incdsi_lab.baselines.protocol import moved_to
 from incdsi_lab.embedded import Embedded, embed
+from incdsi_lab.experiments import product
 from incdsi_lab.experiments.tasks import run_tasks
 from incdsi_lab.living.lives import LIVES, World
-from incdsi_lab.living.report import write
-from incdsi_lab.living.study import GROWTH, Living, Size
+from incdsi_lab.living.report import _apart, write
+from incdsi_lab.living.study import GROWTH, Living, Size, by_the_product
 from tests.lab.experiments.study_problems import collection
 from tests.training.training_problems import tiny_encoder
 
@@ -94,6 +100,43 @@ def test_a_draft_says_less_than_its_document(data: Embedded) -> None:
     assert all(len(world.draft(place).text) < len(world.document(place).text) for place in range(5))
     assert world.written_for(world.draft(0)) == []
     assert world.written_for(world.document(0)) == list(world.spans[0])
+
+
+def test_both_shelves_are_judged_as_the_product_judges_itself(living: Living, data: Embedded) -> None:
+    draw = np.random.default_rng(3)
+    places = LIVES["changing"][1](living.world, draw, 90)
+    shelf = living.shelf(fresh(data))
+    LIVES["changing"][2](shelf, living.world, places, draw)
+    again = shelf.placed_again()
+    again.live.settings = replace(again.settings, lexical_weight=0.7, nearest_share=0.2)
+    questions = data.test.among(moved_to(places, len(data.documents)))
+    rows = np.array([shelf.records[data.documents[place].id].row for place in places])[questions.owners]
+    found = by_the_product(shelf, again, questions, rows)
+    for name, one in (("", shelf), (" again", again)):
+        expected = product.judged(one.live.view(), {"all": replace(questions, owners=rows - 1)})
+        assert {mode: found[f"{mode}{name}"] for mode in expected} == {mode: expected[mode]["all"] for mode in expected}
+    assert found["fused"] != found["learned"]
+
+
+def test_a_life_that_there_is_not_is_refused_with_those_there_are(data: Embedded, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no life 'quiet'; choose from random, topics"):
+        Living(data, Size(), tmp_path, only=["random", "quiet"])
+
+
+def test_some_lives_alone_have_a_report(data: Embedded, tmp_path: Path) -> None:
+    living = Living(data, Size(documents=30, orders=2), tmp_path, only=["topics"])
+    assert [task.name for task in living.tasks()] == ["weights", "topics/0", "topics/1"]
+    run_tasks(living.tasks(), living.pieces)
+    said = write(living, "incdsi-lab living made --only topics").with_suffix(".md").read_text()
+    assert LIVES["topics"][0] in said
+    assert LIVES["random"][0] not in said
+    assert "new since then" not in said
+
+
+def test_differences_of_one_order_have_intervals_over_its_questions() -> None:
+    mine, other = "11111111" + "2222", "11112222" + "2222"
+    assert _apart([mine], [other]) == "+33.3 ± 31.3"  # 4 of 12: 100 * 2.2010 * 0.4924 / sqrt(12)
+    assert _apart([mine, mine], [other, other]) == "+33.3 ± 0.0"
 
 
 @pytest.mark.slow  # six lives

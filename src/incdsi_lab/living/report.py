@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as students  # type: ignore[import-untyped]
 
 from incdsi_lab.experiments.comparing import interval
-from incdsi_lab.experiments.judging import hits1
+from incdsi_lab.experiments.judging import decoded, hits1
 from incdsi_lab.experiments.weights import named as weights_named
 from incdsi_lab.living.lives import LIVES
-from incdsi_lab.living.study import GROWTH, Living, figures
+from incdsi_lab.living.study import GROWN, GROWTH, Living, figures
 from incdsi_lab.report.figures import Figure, Panel, Series
 from incdsi_lab.report.machine import PACKAGES, machine
 from incdsi_lab.report.pages import About, write_report
@@ -37,7 +38,10 @@ def write(living: Living, command: str) -> Path:
     settings = living.settings()
     several = size.orders > 1
     orders = f"{size.orders} orders, each with its own draw" if several else "one order"
-    over = "over the orders (Student's t)" if several else "of a share (Wilson)"
+    whole = len(living.world.data.documents)
+    over = "over the orders (Student's t)" if several else "over the questions (differences are paired)"
+    if several and size.documents == whole:
+        over += "; every order has all documents, so these tell what the order does, not which questions were asked"
     about = About(
         title=f"A living index on {living.world.data.collection.name}",
         summary=(
@@ -48,16 +52,16 @@ def write(living: Living, command: str) -> Path:
         ),
         command=command,
         facts={
-            "data": f"{living.world.data.collection.name}, {len(living.world.data.documents):,} documents to draw from",
+            "data": f"{living.world.data.collection.name}, {whole:,} documents to draw from",
             "weights": f"{weights_named(settings.hyperparameters)}: the rung of the product's ladder that "
             f"{living.pieces['weights']['queries']} held-out questions choose; the fusion is chosen at every mark",
             "hardware": f"{found['cpu']}, {found['cores']} cores, {found['memory_gib']} GiB",
             "versions": ", ".join(f"{name} {found[name]}" for name in ("python", *PACKAGES)),
         },
     )
-    return write_report(
-        living.pieces.folder, about, [_losses(living), _again(living), *(_life(living, one) for one in LIVES)]
-    )
+    compared = [_losses(living)] if living.lives else []
+    lives = [_life(living, one) for one in living.lives]
+    return write_report(living.pieces.folder, about, [*compared, _again(living), *lives])
 
 
 def _life(living: Living, name: str) -> Section:
@@ -88,8 +92,8 @@ def _life(living: Living, name: str) -> Section:
 def _losses(living: Living) -> Section:
     """How far learned and fused are from retraining and from plain search at the end of each life."""
     last, rows, below = living.size.marks[-1], [], []
-    for name, (label, *_) in LIVES.items():
-        found = figures(living.pieces, living.size, name, last)
+    for name in living.lives:
+        label, found = LIVES[name][0], figures(living.pieces, living.size, name, last)
         rows.append(
             (
                 label,
@@ -121,13 +125,19 @@ def _losses(living: Living) -> Section:
 
 def _again(living: Living) -> Section:
     """What a pass of placing everything again brings, by life and by growth."""
+    tables = [_again_by_life(living)] if living.lives else []
+    tables += [_again_by_growth(living)] if living.grown else []
+    return Section(name="again", title="Placing everything again", tables=tuple(tables))
+
+
+def _again_by_life(living: Living) -> Table:
     last, rows = living.size.marks[-1], []
-    for name, (label, *_) in LIVES.items():
+    for name in living.lives:
         found = figures(living.pieces, living.size, name, last)
         spent = [living.pieces[f"{name}/{o}"]["at"][str(last)]["again_cpu_seconds"] for o in range(living.size.orders)]
         rows.append(
             (
-                label,
+                LIVES[name][0],
                 _apart(found["learned again"], found["learned"]),
                 _apart(found["learned again"], found["retraining"]),
                 _apart(found["fused again"], found["fused"]),
@@ -135,23 +145,24 @@ def _again(living: Living) -> Section:
             )
         )
     columns = ("life", "learned gains", "then from retraining", "fused gains", "CPU ms a document")
-    lives = Table(
-        name="again", caption=f"Everything placed once more, at {last:,} documents", columns=columns, rows=tuple(rows)
-    )
+    caption = f"Everything placed once more, at {last:,} documents"
+    return Table(name="again", caption=caption, columns=columns, rows=tuple(rows))
+
+
+def _again_by_growth(living: Living) -> Table:
     grown = []
     for times in GROWTH:
-        pieces = [living.pieces[f"growth/{order}"]["at"][f"{times:g}"] for order in range(living.size.orders)]
+        pieces = [living.pieces[f"{GROWN}/{order}"]["at"][f"{times:g}"] for order in range(living.size.orders)]
         before, after = [piece["learned"] for piece in pieces], [piece["again"] for piece in pieces]
         grown.append(
             (f"{100 * (times - 1):.0f} %", f"{pieces[0]['documents']:,}", _cell(before), _apart(after, before))
         )
-    growth = Table(
+    return Table(
         name="growth",
         caption="Documents that came since everything was placed again, and what doing it once more brings (learned)",
         columns=("new since then", "documents", "H@1 before", "gain"),
         rows=tuple(grown),
     )
-    return Section(name="again", title="Placing everything again", tables=(lives, growth))
 
 
 def _mean(each: Sequence[str]) -> float:
@@ -163,7 +174,7 @@ def _half(each: Sequence[str]) -> float:
     return _width([hits1(ranks) for ranks in each])
 
 
-def _width(values: Sequence[float]) -> float:
+def _width(values: Sequence[float] | NDArray[np.float64]) -> float:
     if len(values) < 2:
         return 0.0
     return float(students.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -178,8 +189,12 @@ def _mean_apart(mine: Sequence[str], other: Sequence[str]) -> float:
 
 
 def _apart(mine: Sequence[str], other: Sequence[str]) -> str:
-    each = [hits1(a) - hits1(b) for a, b in zip(mine, other, strict=True)]
-    return f"{np.mean(each):+.1f} ± {_width(each):.1f}" if len(each) > 1 else f"{each[0]:+.1f}"
+    """The paired difference, with its interval over the orders; over the questions where there is one order."""
+    if len(mine) > 1:
+        each = np.array([hits1(a) - hits1(b) for a, b in zip(mine, other, strict=True)])
+    else:
+        each = 100.0 * (decoded(mine[0]) == 1) - 100.0 * (decoded(other[0]) == 1)
+    return f"{np.mean(each):+.1f} ± {_width(each):.1f}"
 
 
 def _asked(each: Sequence[str]) -> str:

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.engine.settings import Settings
+from incdsi.errors import InvalidInput
 from incdsi.progress import Progress
 from incdsi.records import Record
+from incdsi.search import fused, rank_within
 from incdsi.training.frozen import train_frozen
 from incdsi.training.pairs import EmbeddedPairs
 from incdsi.training.settings import FrozenSettings
@@ -21,8 +23,7 @@ from incdsi.training.starts import start_rows
 from incdsi_lab.anchors import Anchor, Meaning, PlainHybrid
 from incdsi_lab.baselines.protocol import Part, Questions, moved_to
 from incdsi_lab.embedded import Embedded, KnownTexts
-from incdsi_lab.experiments.judging import encoded
-from incdsi_lab.experiments.product import judged as by_the_product
+from incdsi_lab.experiments.judging import DEPTH, encoded
 from incdsi_lab.experiments.tasks import Piece, Pieces, Task
 from incdsi_lab.living.lives import LIVES, Places, World, at_random, plainly
 from incdsi_lab.living.shelf import Shelf, best_rung, used
@@ -32,7 +33,8 @@ MARKS = (100, 250, 500, 1_000, 2_500, 5_000, 9_748)
 GROWTH = (1.1, 1.25, 1.5, 2.0)  # times the documents there were when all were placed
 LEARNER = 600  # documents whose held-out questions choose the weights
 SOLVING, ASKING = 0.008, 0.006  # seconds a document and a question, roughly
-GROUP = "all"
+GROWN = "growth"
+PARTS = (*LIVES, GROWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +53,11 @@ class Size:
 class Living:
     """The pieces of one such study, in a folder."""
 
-    def __init__(self, data: Embedded, size: Size, folder: Path) -> None:
+    def __init__(self, data: Embedded, size: Size, folder: Path, only: Sequence[str] = PARTS) -> None:
+        if unknown := sorted({*only} - {*PARTS}):
+            raise InvalidInput(f"there is no life {unknown[0]!r}; choose from {', '.join(PARTS)}")
         self.world, self.size = World.of(data), size
+        self.lives, self.grown = tuple(name for name in LIVES if name in only), GROWN in only
         self.pieces = Pieces(
             folder,
             {
@@ -69,8 +74,8 @@ class Living:
         """The weights, then order by order each life and what growth costs."""
         chosen = [self._weights_task()]
         for order in range(self.size.orders):
-            chosen += [self._life_task(name, order) for name in LIVES]
-            chosen.append(self._growth_task(order))
+            chosen += [self._life_task(name, order) for name in self.lives]
+            chosen += [self._growth_task(order)] if self.grown else []
         return chosen
 
     def shelf(self, settings: Settings) -> Shelf:
@@ -138,7 +143,7 @@ class Living:
                 progress(count, len(places))
             return {"at": at}
 
-        return Task(name=f"growth/{order}", run=run, seconds=SOLVING * 4 * self.size.documents)
+        return Task(name=f"{GROWN}/{order}", run=run, seconds=SOLVING * 4 * self.size.documents)
 
     def _asked(self, places: Places) -> Questions:
         return self.world.data.test.among(moved_to(places, len(self.world.data.documents)))
@@ -150,11 +155,9 @@ class Living:
         begin = time.process_time()
         again = shelf.placed_again()
         spent = time.process_time() - begin
-        found: dict[str, Any] = {}
-        for name, one in (("", shelf), (" again", again)):
+        for one in (shelf, again):
             one.choose_fusion()
-            ranks = by_the_product(one.live.view(), {GROUP: replace(questions, owners=rows[questions.owners] - 1)})
-            found |= {f"{mode}{name}": ranks[mode][GROUP] for mode in ranks}
+        found: dict[str, Any] = by_the_product(shelf, again, questions, rows[questions.owners])
         found |= {anchor.name: self._anchored(anchor, places, questions) for anchor in (Meaning(), PlainHybrid())}
         found["retraining"] = self._retrained([shelf.records[self.world.document(p).id] for p in places], questions)
         return {"ranks": found, "again_cpu_seconds": spent, "fusion": asdict(shelf.settings.fusion)}
@@ -177,6 +180,23 @@ class Living:
         start = start_rows(settings, anchors, np.stack([query.embedding for query in queries]), owners)
         vectors, _ = train_frozen(start, _pairs(queries, owners), _pairs(apart, whose, anchors.shape[1]), settings)
         return encoded(ranks_among(vectors, questions.embeddings, questions.owners))
+
+
+def by_the_product(shelf: Shelf, again: Shelf, questions: Questions, rows: NDArray[np.int64]) -> dict[str, str]:
+    """Ranks by learned vectors and by fused search, on a shelf and on the same placed again; `rows` are to be found.
+
+    Placing changes neither texts nor words: both shelves share those scores.
+    """
+    views = {"": shelf.live.view(), " again": again.live.view()}
+    learned = [view.learned_many(questions.embeddings) for view in views.values()]
+    nearest = views[""].nearest_many(questions.embeddings)
+    found: dict[str, list[int]] = {f"{mode}{name}": [] for name in views for mode in ("learned", "fused")}
+    for text, row, near, *vectors in zip(questions.texts, rows.tolist(), nearest, *learned, strict=True):
+        words = views[""].lexical(text)
+        for (name, view), by_vectors in zip(views.items(), vectors, strict=True):
+            found[f"learned{name}"].append(rank_within(by_vectors, row, DEPTH))
+            found[f"fused{name}"].append(rank_within(fused(by_vectors, near, words, view.settings.fusion), row, DEPTH))
+    return {name: encoded(np.array(ranks)) for name, ranks in found.items()}
 
 
 def _learned(shelf: Shelf, questions: Questions) -> str:
