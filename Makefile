@@ -126,7 +126,7 @@ bench-feedback: $(READY) $(VENV)/.peers  ## teach beside Qdrant's examples, Rocc
 
 .PHONY: bench-no-harm bench-newcomers
 bench: bench-no-harm bench-newcomers
-bench-no-harm: $(READY)  ## an index that knows 0, 1 or 3 questions a document beside plain search
+bench-no-harm: $(READY)  ## an index that knows few questions, of all documents or of some, beside plain search
 	$(BIN)/python -m benchmarks.no_harm
 
 bench-newcomers: $(READY)  ## documents that join a trained index beside plain search

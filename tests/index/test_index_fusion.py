@@ -61,13 +61,14 @@ def test_questions_too_few_to_hold_out_choose_the_fusion_as_if_nobody_had_asked(
     batch, seen = docs(40), list[Panel]()
     monkeypatch.setattr(tuning, "best_fusion", lambda asked: (seen.extend(asked), Fusion(0.5, 0.4))[1])
     with Index.create(place("shop"), ToyEncoder(dimension=32)) as index:
-        index.add_many(batch[:30], asked_for(batch[:11], known))
-        assert index._session.settings.fusion == DEFAULT_FUSION  # eleven are not three times four
+        index.add_many(batch[:30], asked_for(batch[:3], known))
+        assert index._session.settings.fusion == DEFAULT_FUSION  # three are too few
         index.add_many(batch[30:39], asked_for(batch[30:39], known))
         settings = index._session.settings
-        assert (settings.fusion, settings.fused_at, settings.asked_at) == (Fusion(0.5, 0.4), 0, 20)
+        assert (settings.fusion, settings.fused_at, settings.asked_at) == (Fusion(0.5, 0.4), 0, 12)
         held_out, others = seen
-        assert (len(held_out.asked), len(others.asked), others.weight) == (0, 6, pytest.approx(1 - 20 / 39))
+        assert (len(held_out.asked), others.weight) == (0, 0.5)
+        assert (len(others.asked), others.telling) == (4 * known, 12 * known)  # a third at a time
         index.add(batch[39], ["one more question"])
         assert len(seen) == 2  # not before there are four times as many
         assert index.verify() == []

@@ -12,7 +12,7 @@ import numpy as np
 
 from incdsi.confidence import Doubles
 from incdsi.engine.settings import DEFAULT_FUSION, Fusion
-from incdsi.index.quality import WORDS_ALONE, Panel, contributions
+from incdsi.index.quality import WORDS_ALONE, Panel
 
 WORDS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.13, 0.16, *(one / 20 for one in range(4, 20)))
 # Those tried; by words alone, the share of the nearest text is nothing's.
@@ -73,7 +73,7 @@ def best_fusion(asked: Sequence[Panel]) -> Fusion:
 
     Every part alone is among those tried. Without probes the default.
     """
-    probes = [(one, panel.weight) for panel in asked for one in contributions(panel.view, panel.asked)]
+    probes = [(one, panel.weight) for panel in asked for one in panel.contributions()]
     if not probes:
         return DEFAULT_FUSION
     field = Field([one for one, _ in probes], np.array([weight for _, weight in probes]))

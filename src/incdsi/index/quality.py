@@ -46,11 +46,25 @@ class Probe:
 
 
 class Panel(NamedTuple):
-    """Probes, the documents among which they are asked, and how much each of them counts."""
+    """Probes, the documents among which they are asked, and how much each of them counts.
+
+    `told` are contributions of others like them, which were asked among documents that are gone.
+    """
 
     view: View
     asked: Sequence[Probe]
     weight: float = 1.0
+    told: Sequence[NDArray[np.float64]] = ()
+
+    @property
+    def telling(self) -> int:
+        """How many probes tell."""
+        return len(self.asked) + len(self.told)
+
+    def contributions(self) -> Iterator[NDArray[np.float64]]:
+        """Those of all probes."""
+        yield from self.told
+        yield from contributions(self.view, self.asked)
 
 
 def evenly(some: Sequence[T], count: int) -> list[T]:
@@ -127,7 +141,7 @@ def fitted_confidence(panels: Sequence[Panel], fusion: Fusion) -> Confidence | N
     """How far hits of such a search can be trusted, by the best hits of the probes; None where they cannot tell."""
     seen: list[NDArray[np.float64]] = []
     right: list[NDArray[np.bool_]] = []
-    for view, asked, _ in panels:
+    for view, asked, *_ in panels:
         for parts, probe in zip(_parts(view, asked), asked, strict=True):
             whole = fused(*parts, fusion)
             found = whole.top(HITS)

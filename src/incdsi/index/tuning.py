@@ -26,7 +26,7 @@ from incdsi.index.quality import (
 )
 from incdsi.index.replacement import Replacement, Solved, place_taught_last, replaced, sweep
 from incdsi.index.session import Session
-from incdsi.index.unasked import ONE_IN, inquiry
+from incdsi.index.unasked import FEWEST, inquiry
 from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -105,12 +105,15 @@ class Tuner:
         return session.count_held_out() >= enough  # some may have gone with their documents
 
     def _enough_asked(self, settings: Settings) -> bool:
-        """Whether too little is held out, but people asked for enough documents to take some as if nobody had."""
+        """Whether too little is held out, but people asked enough to take some documents as if nobody had.
+
+        There are at least as many questions as documents with any and held-out ones together.
+        """
         engine = self._session.engine
         if not settings.tuning or settings.fused_at or self._session.held_out >= FEW:
             return False
         asked = engine.asked()
-        enough = max(ONE_IN * FEW, 4 * settings.asked_at, self._not_before_asked)
+        enough = max(FEWEST, FEW - self._session.held_out, 4 * settings.asked_at, self._not_before_asked)
         if asked < enough or len(engine.view()) - asked < FEW:
             return False
         self._not_before_asked = 2 * asked  # should it fail: what stopped it may stop a count as well
