@@ -30,9 +30,18 @@ from incdsi_lab.ranking import Ranks
 
 SETS = ("squad_plus", "nq_passages", "clinc150")
 KNOWN = (0, 1, 3)
-SOME = ("1:0.05", "1:0.2", "1:0.5", "100:0.2")  # so many known of a share of the documents
+SOME = ((1, 0.05), (1, 0.2), (1, 0.5), (100, 0.2))  # so many known of a share of the documents
 KINDS = ("all", "asked for", "never asked for")
 TOLERANCE = 0.3  # points of H@1
+
+
+def share_of(text: str) -> tuple[int, float]:
+    """N:SHARE as two numbers."""
+    most, _, share = text.partition(":")
+    try:
+        return int(most), float(share)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not N:SHARE, such as 1:0.2") from None
 
 
 def known_questions(data: RealData, most: int) -> dict[str, list[str]]:
@@ -107,7 +116,12 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--known", nargs="+", type=int, default=list(KNOWN), metavar="N")
     parser.add_argument(
-        "--some", nargs="*", default=list(SOME), metavar="N:SHARE", help="N known of a share of documents"
+        "--some",
+        nargs="*",
+        type=share_of,
+        default=list(SOME),
+        metavar="N:SHARE",
+        help="N known of a share of documents",
     )
     parser.add_argument("--documents", type=int, metavar="N", help="a drawn set of so many documents; all by default")
     arguments = parser.parse_args()
@@ -125,8 +139,7 @@ def main() -> None:
                 ranks, filling = searched(data, plain, known_questions(data, known), Path(folder) / "index")
             found[name][f"{known} known"] = {"fill": filling, **harm(ranks, list(plain))}
             told(found[name][f"{known} known"])
-        for some in arguments.some:
-            most, share = int(some.split(":")[0]), float(some.split(":")[1])
+        for most, share in arguments.some:
             label = f"{most} known of {share:.0%}"
             say(f"{name}: {label}")
             try:

@@ -131,7 +131,7 @@ def test_teaching_says_so_where_other_documents_have_more_of_the_words(index: In
     addition = index.teach("zebra crossing", "d1")
     assert ids(index, "zebra crossing", 1, mode="learned") == ["d1"]
     assert ids(index, "zebra crossing", 1) == [first]
-    said = "other documents still come before it for 'zebra crossing'" in addition.explanation
+    said = "other documents still come first for 'zebra crossing'" in addition.explanation
     assert said == (first == "rival")
 
 

@@ -24,7 +24,9 @@ from incdsi.text.passages import Splitter
 
 LARGE = 1 << 18  # characters of texts that are enough for a portion
 TAKEN = "{!r} was taught this query before and has given it up"
-OUTVOTED = "other documents still come before it for {!r}, as they have more of its words: ask it in more telling ones"
+OUTVOTED = (
+    "other documents still come first for {!r} because they share more of its words; teach it in more distinctive ones"
+)
 KEPT = "text and queries are as they were, so it stays where it is"
 # What to remember, by key, of a change that is about to be committed: its additions or the number of documents that
 # go, and the version it makes.
