@@ -37,6 +37,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 WIDTH, QUERIES, WORDS, LENGTH = 384, 9, 40, 25.0
 KB_A_DOCUMENT = 65  # on disk at most: the store, a base, and a new one beside it
 PORTION = 2_000
+FILLED = "filled.json"
 
 
 class Toy:
@@ -216,42 +217,63 @@ def say(text: str, really: bool = True) -> None:
 MEASURED: dict[str, Callable[[Path, int], Result]] = {"fill": fill, "read": read, "change": change}
 
 
-def measure(count: int) -> Result:
-    """Everything at one size, each measurement in a process of its own."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "incdsi" / "benchmarks"
-    home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home) as folder:
-        result: Result = {"documents": count}
-        for name in MEASURED:
-            say(f"{count:,}: {name}, at a load of {os.getloadavg()[0]:.1f}")
-            command = [sys.executable, "-m", "benchmarks.scale", "--child", name, "--folder", folder]
-            environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # as the command line and the server have it
-            child = subprocess.run(
-                [*command, "--sizes", str(count)], stdout=subprocess.PIPE, text=True, check=True, env=environment
-            )
-            result[name] = {"load": os.getloadavg()[0], **json.loads(child.stdout.splitlines()[-1])}
-        return result
+def measure(count: int, folder: Path) -> Result:
+    """Everything at one size; what was filled before is not filled again."""
+    filled = folder / FILLED
+    result: Result = {"documents": count, "fill": json.loads(filled.read_text()) if filled.exists() else None}
+    for name in [name for name in MEASURED if result.get(name) is None]:
+        result[name] = measured(name, count, folder)
+    return result
+
+
+def measured(name: str, count: int, folder: Path) -> Result:
+    """One measurement, in a process of its own."""
+    say(f"{count:,}: {name}, at a load of {os.getloadavg()[0]:.1f}")
+    command = [sys.executable, "-m", "benchmarks.scale", "--child", name, "--folder", str(folder)]
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # as the command line and the server have it
+    child = subprocess.run(
+        [*command, "--sizes", str(count)], stdout=subprocess.PIPE, text=True, check=True, env=environment
+    )
+    return {"load": os.getloadavg()[0], **json.loads(child.stdout.splitlines()[-1])}
+
+
+def fill_ahead(count: int, folder: Path) -> None:
+    """Fill there, while others use the machine, and leave it; it can be measured once."""
+    folder.mkdir(parents=True)
+    (folder / FILLED).write_text(json.dumps(measured("fill", count, folder)))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--child", choices=MEASURED, help=argparse.SUPPRESS)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="one size in two runs: the first fills an index in this new folder, the second measures and removes it",
+    )
     arguments = parser.parse_args()
     if arguments.child:
         print(json.dumps(MEASURED[arguments.child](arguments.folder / "index", arguments.sizes[0])))
         return
     print(json.dumps(machine()))
+    if arguments.folder and not arguments.folder.exists():
+        fill_ahead(arguments.sizes[0], arguments.folder)
+        return
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "incdsi" / "benchmarks"
+    home.mkdir(parents=True, exist_ok=True)
     for count in arguments.sizes:
-        room = shutil.disk_usage(Path.home()).free
-        if room < 1000 * KB_A_DOCUMENT * count:
+        room = shutil.disk_usage(home).free
+        if not arguments.folder and room < 1000 * KB_A_DOCUMENT * count:
             say(f"{count:,} documents left out: they need {KB_A_DOCUMENT * count / 1e6:.0f} GB of disk")
             continue
-        result = measure(count)
+        with tempfile.TemporaryDirectory(dir=home) as folder:
+            result = measure(count, arguments.folder or Path(folder))
         print(json.dumps(result, indent=1), flush=True)
         if count in SIZES:
             print("written to", write(f"scale-{count}", result))
+    if arguments.folder:
+        shutil.rmtree(arguments.folder)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ IncDSIError
 ├── IndexNotFound (FileNotFoundError)    no index in that folder
 ├── UnsupportedFormat (RuntimeError)     an index written by a newer incdsi
 ├── CorruptStore (RuntimeError)          the store is damaged; restore a backup
+│   └── DamagedBase                      its cache is, and is made anew from the store: try again
 ├── DiskFull (OSError)                   no room left; nothing of the change was kept
 ├── DiskFailed (OSError)                 the disk cannot be read or written
 └── ServerError (RuntimeError)           what only a server says
@@ -122,6 +123,13 @@ class UnsupportedFormat(IncDSIError, RuntimeError):
 
 class CorruptStore(IncDSIError, RuntimeError):
     """The store is damaged."""
+
+
+class DamagedBase(CorruptStore):
+    """The base, a cache of the store, is damaged; the next call reads the store instead."""
+
+    def __init__(self, message: str = "the base of the index is damaged; nothing is lost: try again") -> None:
+        super().__init__(message)
 
 
 class DiskFull(IncDSIError, OSError):

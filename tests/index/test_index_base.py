@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from index_samples import TOY, answers, asked, asked_for, doc, docs, vectors
+from index_samples import PROBES, TOY, answers, asked, asked_for, doc, docs, vectors
 
 from incdsi.engine.local.live import Live
+from incdsi.errors import DamagedBase
 from incdsi.index import Index
 from incdsi.store import Store
 
@@ -45,6 +48,18 @@ def written_as_before(self: Live) -> dict[str, Any]:
 
 
 now = Live.to_arrays
+ROWS = ("vectors", "texts.vectors", "texts.asked.vectors")
+
+
+def damage(path: Path, name: str) -> None:
+    """Turn a bit of every row of that array of the base."""
+    (file,) = path.glob("base.*")
+    content = bytearray(file.read_bytes())
+    rows = arrays(path)[name]
+    first = content.index(rows.tobytes())
+    for row in range(len(rows)):
+        content[first + rows.strides[0] * row + 5] ^= 1
+    file.write_bytes(content)
 
 
 def test_a_base_holds_no_embedding_twice(shop: Path) -> None:
@@ -81,3 +96,84 @@ def test_a_base_of_before_is_read_by_readers_and_replaced_by_the_next_writer(
         index.add(doc("x"), asked("x"))
         assert not index.engine.live.outdated_base
         assert vectors(index)["x"] == placed
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_where_rows_of_a_base_are_damaged_a_search_answers_by_the_store(
+    shop: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Index.open(shop, TOY) as index:
+        found, several, known = answers(index), index.search_many(PROBES), index.info()
+    damage(shop, name)
+    with Index.open(shop, TOY) as index:
+        assert not caplog.records
+        assert answers(index) == found
+        assert [record.message for record in caplog.records] == [
+            f"{shop}: the base is damaged, so everything is read from the store, which takes longer"
+        ]
+    with Index.open(shop, TOY) as index:
+        assert index.search_many(PROBES) == several
+    with Index.open(shop, TOY) as index:
+        assert index.info() == known
+    with Index.open(shop, TOY) as index:
+        assert len(index.engine.vectors()[0]) == len(index)
+    assert any(name in problem for problem in Store.open(shop, writer=False).verify())
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_where_rows_of_a_base_are_damaged_a_change_is_made_whole_or_asked_for_again(shop: Path, name: str) -> None:
+    shutil.copytree(shop, other := shop.with_name("other"))
+    with Index.open(other, TOY) as index:
+        index.add(doc("x"), asked("x"))
+        index.update(doc("d7", 2))
+        index.delete("d8")
+        expected, found = vectors(index), answers(index)
+    damage(shop, name)
+    with Index.open(shop, TOY) as index:
+        for change in (
+            lambda: index.add(doc("x"), asked("x")),
+            lambda: index.update(doc("d7", 2)),
+            lambda: index.delete("d8"),
+        ):
+            made_at_last(index, change)
+        assert vectors(index) == expected
+        assert answers(index) == found
+        index.compact()
+    with Store.open(shop, writer=False) as store:
+        assert store.verify() == []
+    with Index.open(shop, TOY) as index:
+        assert answers(index) == found
+
+
+def made_at_last(index: Index, change: Callable[[], object]) -> None:
+    """At the second time at the latest; a change that was refused was not made."""
+    before = index.version
+    try:
+        change()
+    except DamagedBase:
+        assert index.version == before
+        change()
+    assert index.version > before
+
+
+def test_compacting_makes_a_damaged_base_anew(shop: Path) -> None:
+    with Index.open(shop, TOY) as index:
+        found = answers(index)
+    for name in ROWS:
+        damage(shop, name)
+    with Index.open(shop, TOY) as index:
+        index.compact()
+        assert answers(index) == found
+    with Store.open(shop, writer=False) as store:
+        assert store.verify() == []
+
+
+def test_a_writer_that_met_damage_leaves_a_sound_base_when_it_closes(shop: Path) -> None:
+    damage(shop, "vectors")
+    with Index.open(shop, TOY) as index:
+        made_at_last(index, lambda: index.delete("d8"))
+        found = answers(index)
+    with Store.open(shop, writer=False) as store:
+        assert store.verify() == []
+    with Index.open(shop, TOY) as index:
+        assert answers(index) == found

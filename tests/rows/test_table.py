@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from incdsi.errors import DamagedBase
 from incdsi.mapped import let_go
 from incdsi.rows.int8 import Int8
 from incdsi.rows.table import BLOCK_ROWS, Table
@@ -142,6 +143,62 @@ def test_what_was_saved_is_taken_over_without_looking_at_the_rows(
     np.testing.assert_array_equal(opened.lengths, fresh.lengths)
     for vectors in (rows_of(1, 4), rows_of(20, 5)):
         np.testing.assert_array_equal(products(opened, vectors), products(fresh, vectors))
+
+
+def damaged(folder: Path, table: Table, row: int) -> dict[str, NDArray[Any]]:
+    """What the table saved, with one bit of a row turned."""
+    arrays = saved_to(folder, {f"rows{part}": array for part, array in table.saved(np.arange(len(table))).items()})
+    rows = np.load(folder / "rows.npy", mmap_mode="r+")
+    rows.view(np.uint32)[row, 3] ^= 1
+    rows.flush()
+    return arrays
+
+
+def test_a_damaged_row_of_a_file_is_refused_whenever_it_is_gathered_and_only_then(tmp_path: Path) -> None:
+    table, opened = Table(WIDTH, Int8()), Table(WIDTH, Int8())
+    table.append(rows_of(BLOCK_ROWS + 50))
+    opened.append_saved("rows", damaged(tmp_path, table, BLOCK_ROWS + 7))
+    vectors = rows_of(3, 5)
+    np.testing.assert_array_equal(products(opened, vectors), products(table, vectors))  # a scan reads the codes
+    others = np.delete(np.arange(len(table)), BLOCK_ROWS + 7)
+    np.testing.assert_array_equal(opened.gather(others), table.gather(others))
+    assert not opened.damaged
+    for _ in range(2):
+        with pytest.raises(DamagedBase, match="nothing is lost"):
+            opened.gather(np.array([BLOCK_ROWS + 9, BLOCK_ROWS + 7]))
+        assert opened.damaged
+
+
+def test_a_damaged_row_stays_one_where_its_block_is_copied_and_is_none_where_it_is_overwritten(tmp_path: Path) -> None:
+    table, opened = Table(WIDTH, Int8()), Table(WIDTH, Int8())
+    table.append(rows_of(50))
+    opened.append_saved("rows", damaged(tmp_path, table, 7))
+    opened.append(rows_of(3, 4))
+    opened.overwrite(np.array([2]), rows_of(1, 6))
+    np.testing.assert_array_equal(opened.gather(np.array([2, 51])), np.stack([rows_of(1, 6)[0], rows_of(3, 4)[1]]))
+    with pytest.raises(DamagedBase):
+        opened.gather(np.array([7]))
+    opened.overwrite(np.array([7]), rows_of(1, 9))
+    np.testing.assert_array_equal(opened.gather(np.array([7])), rows_of(1, 9))
+
+
+def test_damaged_rows_are_not_coded_anew(tmp_path: Path) -> None:
+    table = Table(WIDTH, Int8())
+    table.append(rows_of(50))
+    arrays = damaged(tmp_path, table, 7)
+    del arrays["rows.codes"]
+    with pytest.raises(DamagedBase):
+        Table(WIDTH, Int8()).append_saved("rows", arrays)
+
+
+def test_rows_that_an_older_version_saved_without_sums_are_taken_as_they_are(tmp_path: Path) -> None:
+    table, opened = Table(WIDTH, Int8()), Table(WIDTH, Int8())
+    table.append(rows_of(50))
+    arrays = saved_to(tmp_path, {f"rows{part}": array for part, array in table.saved(np.arange(50)).items()})
+    del arrays["rows.sums"]
+    opened.append_saved("rows", arrays)
+    np.testing.assert_array_equal(opened.gather(np.arange(50)), rows_of(50))
+    np.testing.assert_array_equal(opened.saved(np.arange(50))[".sums"], table.saved(np.arange(50))[".sums"])
 
 
 @pytest.mark.parametrize(

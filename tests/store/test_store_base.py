@@ -98,6 +98,18 @@ def test_damage_is_found_when_an_array_is_first_taken(store: Store) -> None:
         base.arrays["document_vectors"]
 
 
+def test_rows_with_sums_of_their_own_are_taken_unread_and_verify_reads_them(store: Store) -> None:
+    sums = {"document_vectors.sums": np.arange(4, dtype=np.uint64)}
+    store.write_base({**ARRAYS, **sums}, 0)
+    content = bytearray(base_path(store).read_bytes())
+    content[content.index(ARRAYS["document_vectors"].tobytes()) + 5] ^= 1
+    base_path(store).write_bytes(content)
+    base = store.base()
+    assert base is not None
+    assert not np.array_equal(base.arrays["document_vectors"], ARRAYS["document_vectors"])
+    assert [problem for problem in store.verify() if "document_vectors" in problem]
+
+
 def test_a_base_of_an_older_version_is_checked_by_sha256(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incdsi.store.base._DIGESTS", {"sha256": hashlib.sha256})
     store.write_base(ARRAYS, 0)

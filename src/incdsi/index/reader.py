@@ -15,6 +15,7 @@ from incdsi.index import listing
 from incdsi.index.draft import asked_of
 from incdsi.index.info import info_of
 from incdsi.index.session import Session
+from incdsi.index.snapshot import Snapshot
 from incdsi.index.tuning import last_tuning
 from incdsi.info import Info, Tuning
 from incdsi.progress import Progress, Stopwatch
@@ -117,8 +118,9 @@ class Reader:
 
         `watch` is told the seconds of each step. TooLarge when the documents found have more than `most_bytes`.
         """
-        watch = watch or Stopwatch()
-        return next(self._session.current().search([text], k, where, mode, least, passages, watch, most_bytes))
+        return self.search_many(
+            [text], k, where, mode, least=least, passages=passages, watch=watch, most_bytes=most_bytes
+        )[0]
 
     def search_many(
         self,
@@ -137,18 +139,21 @@ class Reader:
 
         All are of one moment. TooLarge when all documents found together have more than `most_bytes`.
         """
-        found: list[list[Hit]] = []
-        for hits in self._session.current().search(
-            texts, k, where, mode, least, passages, watch or Stopwatch(), most_bytes
-        ):
-            found.append(hits)
-            if progress is not None:
-                progress(len(found), len(texts))
-        return found
+        clock = watch or Stopwatch()
+
+        def find(now: Snapshot) -> list[list[Hit]]:
+            found: list[list[Hit]] = []
+            for hits in now.search(texts, k, where, mode, least, passages, clock, most_bytes):
+                found.append(hits)
+                if progress is not None:
+                    progress(len(found), len(texts))
+            return found
+
+        return self._session.reading(find)
 
     def info(self) -> Info:
         """Counts, settings, and the quality on held-out queries of learned, lexical, fused and dense search."""
-        return info_of(self.engine, self.last_tuning)
+        return self._session.reading(lambda now: info_of(now.engine, self.last_tuning))
 
     @property
     def last_tuning(self) -> Tuning | None:

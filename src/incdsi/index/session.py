@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Settings
-from incdsi.errors import InvalidFile, ModelNotFound
+from incdsi.errors import DamagedBase, InvalidFile, ModelNotFound
 from incdsi.index.draft import reencoded
 from incdsi.index.replacement import Replacement, replaced
 from incdsi.index.snapshot import Snapshot
 from incdsi.progress import Progress
 from incdsi.text.encoders import Encoder
+
+T = TypeVar("T")
 
 
 class Session:
@@ -35,6 +40,12 @@ class Session:
     def current(self) -> Snapshot:
         """What there is to search, with everything other processes have written by now."""
         return self._snapshot()
+
+    def reading(self, work: Callable[[Snapshot], T]) -> T:
+        """What this work makes of all there is; made once more where the base turned out to be damaged."""
+        with contextlib.suppress(DamagedBase):
+            return work(self.current())
+        return work(self.current())
 
     def _snapshot(self, given: Encoder | str | Path | None = None) -> Snapshot:
         """A view and its encoder; when another is swapped in before this one could be opened, that one."""

@@ -137,6 +137,11 @@ class LocalRows:
         return self.moment.alive
 
     @property
+    def damaged(self) -> bool:
+        """Whether a row of a base, here or in a table beside, turned out to be another than was saved."""
+        return self._vectors.damaged or self._preserve.damaged
+
+    @property
     def table(self) -> Table:
         """The vectors by slot."""
         return self._vectors
@@ -233,7 +238,9 @@ class LocalRows:
         """Take over what was `saved` into an empty index, with the preserve rows or without."""
         self._vectors.append_saved("vectors", arrays)
         moments = {name.removeprefix("moments."): arrays[name] for name in arrays if name.startswith("moments.")}
-        self._publish(len(self._vectors), (), Moments.from_arrays(moments, arrays["vectors"]))
+        count = len(self._vectors)
+        saved = Moments.from_arrays(moments, count, self.dimension)
+        self._publish(count, (), saved or self._summed_up(np.arange(count)))
         if preserve:
             self._preserve.append_saved(arrays)
 

@@ -75,15 +75,14 @@ class Moments:
         }
 
     @staticmethod
-    def from_arrays(arrays: Mapping[str, NDArray[Any]], vectors: Floats) -> Moments:
-        """Those saved beside these vectors; computed anew where there are none that fit."""
-        h = vectors.shape[1]
+    def from_arrays(arrays: Mapping[str, NDArray[Any]], count: int, h: int) -> Moments | None:
+        """Those that were saved of so many vectors (h,); None where none fit."""
         shapes = {"count": (1,), "most": (1,), "centre": (h,), "total": (h,), "squares": (h, h)}
         fit = all(name in arrays and arrays[name].shape == shape for name, shape in shapes.items())
-        if not fit or int(arrays["count"][0]) != len(vectors):
-            return Moments.none(h).added(vectors)
+        if not fit or int(arrays["count"][0]) != count:
+            return None
         centre, total, squares = (np.array(arrays[name], dtype=np.float64) for name in ("centre", "total", "squares"))
-        return Moments(len(vectors), centre, total, squares, float(arrays["most"][0]))
+        return Moments(count, centre, total, squares, float(arrays["most"][0]))
 
     def _changed(self, vectors: Floats, centre: Doubles, sign: int) -> Moments:
         total, squares, change = self.total, self.squares, np.add if sign > 0 else np.subtract

@@ -32,6 +32,11 @@ class PreserveTable:
     def __len__(self) -> int:
         return len(self._pool)
 
+    @property
+    def damaged(self) -> bool:
+        """Whether a row was not what was saved."""
+        return any(table.damaged for table in self._pool.tables)
+
     def append(
         self, owners: NDArray[np.intp], rows: Floats, own_scores: NDArray[np.float64], where: Where | None = None
     ) -> None:

@@ -14,11 +14,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh3_64_intdigest
 
+from incdsi.errors import DamagedBase
 from incdsi.mapped import file_memory, let_go
 from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 
 T = TypeVar("T")
+Sums = NDArray[np.uint64]
 BLOCK_ROWS = 4096  # a block times 256 vectors stays in cache
 WORTH_SHARING = 1 << 26  # multiplications: some 10 ms on one core
 TOGETHER = 16  # blocks that are multiplied with one vector in one go, where they lie together; with two, half of that
@@ -26,6 +29,7 @@ SHARES = 4  # of each core in one scan: handing out a block at a time costs as m
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
 SPARED = 256 << 20  # bytes that they may take
+SUMS = ".sums"  # of saved rows: after their name
 LARGE = 1 << 20  # entries of an array whose empty half would be missed
 
 
@@ -35,6 +39,7 @@ class Table:
     A view (`count` rows of `blocks`) taken before an append is not disturbed by it. Whole blocks of read-only
     arrays (a mapped file) are used where they lie; anything else is copied. A scan reads the screen's codes alone:
     the rows themselves are touched when they are gathered, and many of them are put aside in a temporary file.
+    Those of a base are compared with their sums when they are gathered first: DamagedBase for others than were saved.
     """
 
     def __init__(self, width: int, screen: Screen) -> None:
@@ -43,11 +48,13 @@ class Table:
         self._blocks: tuple[_Block, ...] = ()
         self._count = 0
         self._scales, self._errors, self._lengths = Growing(np.float32), Growing(np.float64), Growing(np.float64)
+        self._sums, self._proved = Growing(np.uint64), Growing(np.bool_)
         self._worst = 0.0, 0.0
         self._still: _Block | None = None  # the first rows, if they came at once and lie still: gathered in one go
         self._held: list[_Block] = []  # full ones whose rows are in memory
         self._mapped: list[Floats] = []
         self._touched = 0  # rows that were gathered since the memory they take was looked at
+        self.damaged = False  # a row was not what was saved
         self._file_memory = 0  # and what files took when mapped rows were let go of
 
     def __len__(self) -> int:
@@ -68,19 +75,26 @@ class Table:
         """The largest error and the greatest length that a row ever had."""
         return self._worst
 
-    def append(self, rows: Floats, coded: Coded | None = None) -> int:
-        """Put rows (m, h) at the end, as the screen codes them if that is known already; the index of the first."""
+    def append(self, rows: Floats, coded: Coded | None = None, sums: Sums | None = None) -> int:
+        """Put rows (m, h) at the end; the index of the first.
+
+        How the screen codes them may be known already, and so may the sums of rows that are yet to be proved.
+        """
         if rows.ndim != 2 or rows.shape[1] != self.width or rows.dtype != np.float32:
             raise ValueError(f"expected float32 rows of width {self.width}, found {rows.dtype} of shape {rows.shape}")
         if isinstance(rows, np.memmap):
             self._mapped.append(rows)
         first, start = self._count, 0
+        for known in (self._scales, self._errors, self._lengths, self._sums, self._proved):
+            known.make_room(len(rows))
         if first == 0 and coded is not None and _lies_still(rows) and _lies_still(coded.codes):
             self._still = _Block(rows, coded.codes)
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
             some = rows[start:stop]
             self._put(some, self.screen.coded(some) if coded is None else coded.of(slice(start, stop)))
+            self._sums.append(sums_of(some) if sums is None else sums[start:stop])
+            self._proved.append(np.full(len(some), sums is None or not isinstance(rows, np.memmap)))
             start = stop
         return first
 
@@ -111,6 +125,7 @@ class Table:
             (self._scales, coded.scales),
             (self._errors, coded.errors),
             (self._lengths, coded.lengths),
+            (self._sums, sums_of(rows)),
         ):
             kept.values[indices] = values
 
@@ -134,11 +149,22 @@ class Table:
         result = np.empty((len(indices), self.width), dtype=np.float32)
         for block, places, here in self._places(indices):
             np.take(block.rows, places, axis=0, out=result[here], mode="clip")  # no buffer
+        self._prove(indices, result)
         self._touched += len(indices)
         if self._mapped and self._touched > TOUCHED:
             self._touched = 0
             self._spare_memory()
         return result
+
+    def _prove(self, indices: NDArray[np.intp], rows: Floats) -> None:
+        """Each row is looked at once."""
+        new = np.flatnonzero(~self._proved.values[indices])
+        if not len(new):
+            return
+        if not np.array_equal(sums_of(rows[new]), self._sums.values[indices[new]]):
+            self.damaged = True
+            raise DamagedBase()
+        self._proved.values[indices[new]] = True
 
     def _spare_memory(self) -> None:
         """Let go of mapped rows when much was read since; a row comes with 64 KB around it, or with 2 MB."""
@@ -158,15 +184,20 @@ class Table:
             ".scales": self._scales.values[indices],
             ".errors": self._errors.values[indices],
             ".lengths": self._lengths.values[indices],
+            SUMS: self._sums.values[indices],
         }
 
     def append_saved(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Put rows at the end that were `saved` under that name; those an older version saved are coded anew."""
-        rows = arrays[name]
+        rows, sums = arrays[name], arrays.get(name + SUMS)
         parts = [f"{name}.{part}" for part in Coded._fields]
         known = all(part in arrays and len(arrays[part]) == len(rows) for part in parts)
-        fits = known and arrays[parts[0]].dtype == self.screen.dtype and arrays[parts[0]].shape == rows.shape
-        self.append(rows, Coded(*(arrays[part] for part in parts)) if fits else None)
+        if known and arrays[parts[0]].dtype == self.screen.dtype and arrays[parts[0]].shape == rows.shape:
+            self.append(rows, Coded(*(arrays[part] for part in parts)), sums)
+            return
+        if sums is not None and not np.array_equal(sums_of(rows[:]), sums):
+            raise DamagedBase()
+        self.append(rows)
 
     def approximate(self, indices: NDArray[np.intp]) -> Floats:
         """The rows at these indices as the screen knows them, (m, h)."""
@@ -275,6 +306,11 @@ class Table:
         return products
 
 
+def sums_of(rows: Floats) -> Sums:
+    """By which rows (m, h) are known again, (m,)."""
+    return np.fromiter(map(xxh3_64_intdigest, np.ascontiguousarray(rows)), dtype=np.uint64, count=len(rows))
+
+
 def _worst(so_far: tuple[float, float], coded: Coded) -> tuple[float, float]:
     error, length = so_far
     return float(coded.errors.max(initial=error)), float(coded.lengths.max(initial=length))
@@ -360,13 +396,17 @@ class Growing:
 
     def append(self, values: NDArray[Any]) -> None:
         stop = self._count + len(values)
-        if stop > len(self._values):
-            more = len(self._values) // (2 if len(self._values) < LARGE else 8)
-            grown = np.empty(max(stop, len(self._values) + more), dtype=self._values.dtype)
-            grown[: self._count] = self.values
-            self._values = grown  # a reader's slice of the old one stays as it was
+        self.make_room(len(values))
         self._values[self._count : stop] = values
         self._count = stop
+
+    def make_room(self, more: int) -> None:
+        """So many more will come."""
+        if self._count + more > len(self._values):
+            spare = len(self._values) // (2 if len(self._values) < LARGE else 8)
+            grown = np.empty(max(self._count + more, len(self._values) + spare), dtype=self._values.dtype)
+            grown[: self._count] = self.values
+            self._values = grown  # a reader's slice of the old one stays as it was
 
     @property
     def values(self) -> NDArray[Any]:

@@ -5,7 +5,8 @@ One file a generation, `base.<generation>.bin`:
     magic (8) | header length (8, little endian) | sha256 of the header (32) | header, JSON | arrays
 
 The header names the store, the generation, the sequence the arrays reflect, the length of the file,
-and for each array its dtype, shape, offset (a multiple of 64), sha256 and checksum (XXH3).
+and for each array its dtype, shape, offset (a multiple of 64), sha256 and checksum (XXH3). An array of rows may have
+their sums beside it, `<name>.sums`: whoever reads a row compares it with its own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_128
 
 from incdsi.durable import fsync
-from incdsi.errors import CorruptStore, InvalidInput
+from incdsi.errors import DamagedBase, InvalidInput
 from incdsi.mapped import let_go
 
 MAGIC = b"IDSIBASE"
@@ -41,8 +42,8 @@ _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 class Base:
     """Read-only memory-mapped arrays, and the sequence of the last change they reflect.
 
-    An array is checked byte for byte when it is first taken; a damaged one raises CorruptStore: read the
-    store instead.
+    An array is checked byte for byte when it is first taken, but one whose rows have sums of their own; a damaged one
+    raises DamagedBase: read the store instead.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -108,29 +109,32 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
         if isinstance(error, FileNotFoundError):
             raise
         raise TornBaseError(f"{file}: {error}") from error
-    checked = _Checked(file, arrays, {name: _proof(entry, full) for name, entry in header["arrays"].items()})
+    proofs = {name: _proof(entry, full) for name, entry in header["arrays"].items()}
+    checked = _Checked(file, arrays, proofs, rows=full)
     try:
         for name in checked if full else ():
             checked[name]
-    except CorruptStore as error:
+    except DamagedBase as error:
         raise TornBaseError(str(error)) from error
     return Base(arrays=checked, sequence=identity.sequence)
 
 
 class _Checked(Mapping[str, NDArray[Any]]):
-    """Arrays that prove their checksum the first time they are asked for."""
+    """Arrays that prove their checksum the first time they are asked for; with `rows`, those of rows with sums too."""
 
-    def __init__(self, file: Path, arrays: Mapping[str, NDArray[Any]], proofs: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(
+        self, file: Path, arrays: Mapping[str, NDArray[Any]], proofs: Mapping[str, tuple[str, str]], *, rows: bool
+    ) -> None:
         self._file = file
         self._arrays = arrays
-        self._unproved = dict(proofs)
+        self._unproved = {name: proof for name, proof in proofs.items() if rows or f"{name}.sums" not in arrays}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         array = self._arrays[name]
         if name in self._unproved:
             kind, digest = self._unproved[name]
             if _digest(array, kind) != digest:
-                raise CorruptStore(f"{self._file}: array {name!r} does not match its checksum")
+                raise DamagedBase(f"{self._file}: array {name!r} does not match its checksum")
             del self._unproved[name]
         return array
 

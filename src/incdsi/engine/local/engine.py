@@ -16,7 +16,7 @@ from incdsi.engine.local.live import Live
 from incdsi.engine.local.view import LocalView
 from incdsi.engine.protocol import Bench, Floats, Rows
 from incdsi.engine.settings import KEY, Settings
-from incdsi.errors import DiskFailed, DiskFull, UnknownDocument, VersionConflict
+from incdsi.errors import DamagedBase, DiskFailed, DiskFull, UnknownDocument, VersionConflict
 from incdsi.filters import Filter
 from incdsi.progress import Progress, Stopwatch
 from incdsi.records import JSON, Answer, Passaged, Record
@@ -110,6 +110,9 @@ class LocalEngine:
             with self._following:
                 if self._writing is None:
                     self._follow()
+        elif self.live.damaged:
+            with self.mutex:
+                self.recover()
         live = self.live
         return LocalView(live, live.settings, self.matching)
 
@@ -141,8 +144,8 @@ class LocalEngine:
         """All ids and their document vectors, (n, h), as of now."""
         while True:
             self.view()
-            rows, vectors = self.live.all_vectors()
-            with contextlib.suppress(UnknownDocument):  # one was deleted meanwhile
+            with contextlib.suppress(UnknownDocument, DamagedBase):  # one was deleted meanwhile; the next view is sound
+                rows, vectors = self.live.all_vectors()
                 return self.ids(rows.tolist()), vectors
 
     def answer(self, key: str) -> Answer | None:
@@ -201,9 +204,9 @@ class LocalEngine:
                 self.live = self.live.bench()
 
     def recover(self) -> None:
-        """Read the store anew when something was committed that what is live does not show."""
-        if self.live.sequence != self.version:
-            self.live = Live.load(self.store, writer=True)
+        """Read the store anew when something was committed that what is live does not show, or that shows damage."""
+        if self.live.damaged or self.live.sequence != self.version:
+            self.live = self._loaded()
 
     @property
     def next_row(self) -> int:
@@ -219,11 +222,10 @@ class LocalEngine:
                 batch.save(self.live.settings)
             yield batch
         with watch.step("append"):
-            self.live.remove(batch.removed)
-            self.live.put(batch.records)
-            if batch.settings is not None:
-                self.live.settings = batch.settings
-            self.live.sequence = self.version
+            try:
+                self._show(batch)
+            except DamagedBase:  # it is on the disk, from where all is read now
+                self.recover()
 
     def amend_answer(self, key: str, answer: Answer) -> None:
         with self.mutex:
@@ -289,7 +291,23 @@ class LocalEngine:
                 now or "nothing",
             )
 
+    def _show(self, batch: LocalBatch) -> None:
+        self.live.remove(batch.removed)
+        self.live.put(batch.records)
+        if batch.settings is not None:
+            self.live.settings = batch.settings
+        self.live.sequence = self.version
+
+    def _loaded(self) -> Live:
+        """What the store has, without the help of a base that is damaged."""
+        damaged = self.live.damaged
+        if damaged:
+            logger.warning("%s: the base is damaged, so everything is read from the store, which takes longer", self)
+        return Live.load(self.store, writer=self._writing is not None, sound=not damaged)
+
     def _follow(self) -> None:
+        if self.live.damaged:
+            self.live = self._loaded()
         self._behind |= self.store.poll()
         if not self._behind:
             return
@@ -355,7 +373,11 @@ class LocalEngine:
             logger.warning("the disk is full or failing: no base was written, so opening this index will take longer")
 
     def _write_base(self) -> None:
-        self.store.write_base(self.live.to_arrays(), self.live.sequence)
+        try:
+            self.store.write_base(self.live.to_arrays(), self.live.sequence)
+        except DamagedBase:
+            self.recover()
+            self.store.write_base(self.live.to_arrays(), self.live.sequence)
         self.live.outdated_base = False
 
 

@@ -52,10 +52,10 @@ class Live:
         self._lifted: set[int] = set()  # rows whose vectors are out for a moment
 
     @classmethod
-    def load(cls, store: Store, *, writer: bool) -> Self:
+    def load(cls, store: Store, *, writer: bool, sound: bool = True) -> Self:
         """Everything in the store: the base if it is sound, then what is newer."""
-        base = store.base()
-        outdated = False
+        base = store.base() if sound else None
+        outdated = not sound
         if base is not None:
             changes = store.changes(base.sequence)
             live = cls(Settings.from_json(changes.settings), writer=writer)
@@ -125,6 +125,11 @@ class Live:
         bench._fill(self.to_arrays())
         bench.sequence, bench.outdated_base = self.sequence, self.outdated_base
         return bench
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the base this was read from turned out to be damaged."""
+        return self.vectors.damaged
 
     def slot(self, row: int) -> int | None:
         """Where the present state of that document is."""
