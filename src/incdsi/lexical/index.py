@@ -34,7 +34,7 @@ from incdsi.lexical.language import DEFAULT, Language, find_language
 from incdsi.lexical.lengths import ABSENT, REMOVED, Lengths, Norms
 from incdsi.lexical.marks import Marker
 from incdsi.lexical.postings import MAX_SLOT, Bag, Postings, Recent
-from incdsi.lexical.words import term_key
+from incdsi.lexical.words import REMEMBERED, term_key
 from incdsi.progress import Progress
 
 # Raised whenever arrays or terms change meaning; older arrays are then rebuilt from the texts.
@@ -53,7 +53,6 @@ _DTYPES = {
 _MERGE_SHARE, _MERGE_LEAST = 1 / 8, 20_000
 # A word is not marked that more than one in COMMON documents has, if those are more than FEW.
 COMMON, FEW = 5, 10
-MOST_COUNTED = 1 << 16  # terms of which it is remembered how many documents have them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +293,7 @@ class LexicalIndex:
     def _counts(self, norms: Norms) -> dict[int, int]:
         """How many documents have a term, of those that were asked for since the last change."""
         at, counts = self._counted
-        if at is not norms or len(counts) > MOST_COUNTED:
+        if at is not norms or len(counts) > REMEMBERED:
             counts = {}
             self._counted = norms, counts
         return counts

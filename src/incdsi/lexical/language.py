@@ -9,7 +9,7 @@ import Stemmer
 
 from incdsi.errors import InvalidInput
 from incdsi.lexical.marks import LONGEST, Forms
-from incdsi.lexical.words import composed, fold, split, turkish_case
+from incdsi.lexical.words import REMEMBERED, composed, fold, split, turkish_case
 
 NONE, DEFAULT = "none", "english"
 # Snowball's, without second algorithms for a language that has one.
@@ -28,7 +28,7 @@ class Language:
         self.stemmer = stemmer_of(name)
         self._stemmers = _Stemmers(name) if name != NONE else None
         self._plain = name in (NONE, DEFAULT)
-        self._term = lru_cache(maxsize=1 << 16)(self._stemmed)
+        self._term = lru_cache(maxsize=REMEMBERED)(self._stemmed)
         self.forms = Forms(self.terms)
 
     def terms(self, text: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from incdsi.lexical.words import REMEMBERED
+
 Mark = tuple[int, int]
-MOST = 1 << 16  # words that are remembered
 LONGEST = 100  # characters of one; nothing longer is a word
 # A word as it stands in a text: with its accents and vowel signs, before anything is folded.
 _WORD = re.compile(
@@ -24,7 +25,7 @@ class Forms:
 
     def among(self, words: set[str], wanted: frozenset[str]) -> dict[str, list[str]]:
         """Those of the words that have a wanted term, with all their terms."""
-        if len(self._known[0]) > MOST:
+        if len(self._known[0]) > REMEMBERED:
             self._known = {}, {}
         seen, having = self._known
         found: dict[str, list[str]] = {}
