@@ -29,6 +29,7 @@ STATUS: tuple[tuple[type[IncDSIError], int], ...] = (
     (errors.NotAllowed, 403),
     (errors.Overloaded, 503),
     (errors.IndexLocked, 503),
+    (errors.DamagedBase, 503),
     (errors.EncoderUnavailable, 503),
     (errors.DiskFull, 507),
     (errors.ReadOnlyIndex, 403),

@@ -302,7 +302,11 @@ class LocalEngine:
         """What the store has, without the help of a base that is damaged."""
         damaged = self.live.damaged
         if damaged:
-            logger.warning("%s: the base is damaged, so everything is read from the store, which takes longer", self)
+            logger.warning(
+                "%s: the base is damaged, so everything is read from the store, which takes longer; "
+                "`incdsi compact` makes the base anew",
+                self,
+            )
         return Live.load(self.store, writer=self._writing is not None, sound=not damaged)
 
     def _follow(self) -> None:
