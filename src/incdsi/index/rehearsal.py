@@ -23,7 +23,7 @@ Ranks = NDArray[np.intp]
 ONE_IN = 10  # documents taken out at once: what one in a hundred does to the others says too little about many
 MOST = 300  # of them; and queries by which they are judged, after which nobody else is taken out
 BETWEEN = LADDER[3]  # SAFE and BOLD
-KEPT_WITHIN = 0.5  # points of MRR@10 that the others may lose, beside the weights that keep them best
+KEPT_WITHIN = 0.25  # points of MRR@10 that the others may lose, beside the weights that keep them best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

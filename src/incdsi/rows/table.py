@@ -28,8 +28,9 @@ TOGETHER = 16  # blocks that are multiplied with one vector in one go, where the
 SHARES = 4  # of each core in one scan: handing out a block at a time costs as much as multiplying it
 HELD = 64  # full blocks of rows that are held in memory before they go to a file
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
-SPARED = 256 << 20  # bytes that they may take
+SPARED = 128 << 20  # bytes that they may take
 SUMS = ".sums"  # of saved rows: after their name
+SMALL = 1024  # entries of an array that is empty
 LARGE = 1 << 20  # entries of an array whose empty half would be missed
 
 
@@ -85,35 +86,41 @@ class Table:
         if isinstance(rows, np.memmap):
             self._mapped.append(rows)
         first, start = self._count, 0
-        for known in (self._scales, self._errors, self._lengths, self._sums, self._proved):
-            known.make_room(len(rows))
         if first == 0 and coded is not None and _lies_still(rows) and _lies_still(coded.codes):
             self._still = _Block(rows, coded.codes)
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
             some = rows[start:stop]
-            self._put(some, self.screen.coded(some) if coded is None else coded.of(slice(start, stop)))
-            self._sums.append(sums_of(some) if sums is None else sums[start:stop])
-            self._proved.append(np.full(len(some), sums is None or not isinstance(rows, np.memmap)))
+            part = self.screen.coded(some) if coded is None else coded.of(slice(start, stop))
+            self._put(some, part.codes)
+            if coded is None:
+                self._know(part, sums_of(some))
             start = stop
+        if coded is not None:
+            self._know(coded, sums_of(rows) if sums is None else sums)
+        self._proved.append(np.full(len(rows), sums is None or not isinstance(rows, np.memmap)))
         return first
 
-    def _put(self, rows: Floats, coded: Coded) -> None:
+    def _put(self, rows: Floats, codes: NDArray[Any]) -> None:
         """Rows that one block has room for."""
         offset = self._count % BLOCK_ROWS
-        self._worst = _worst(self._worst, coded)
         if offset == 0:
-            self._blocks = (*self._blocks, _Block(rows, coded.codes))
+            self._blocks = (*self._blocks, _Block(rows, codes))
         else:
-            self._blocks[-1].fill(offset, rows, coded.codes)
-        self._scales.append(coded.scales)
-        self._errors.append(coded.errors)
-        self._lengths.append(coded.lengths)
+            self._blocks[-1].fill(offset, rows, codes)
         self._count += len(rows)
         if self._count % BLOCK_ROWS == 0 and self._blocks[-1].rows.flags.writeable:
             self._held.append(self._blocks[-1])
         if len(self._held) == HELD:
             self._put_aside()
+
+    def _know(self, coded: Coded, sums: Sums) -> None:
+        """What the screen and the sums tell of the next rows."""
+        self._worst = _worst(self._worst, coded)
+        self._scales.append(coded.scales)
+        self._errors.append(coded.errors)
+        self._lengths.append(coded.lengths)
+        self._sums.append(sums)
 
     def overwrite(self, indices: NDArray[np.intp], rows: Floats) -> None:
         """Other rows (m, h) at these rising indices; whoever reads meanwhile sees some of them already."""
@@ -127,7 +134,7 @@ class Table:
             (self._lengths, coded.lengths),
             (self._sums, sums_of(rows)),
         ):
-            kept.values[indices] = values
+            kept.overwrite(indices, values)
 
     def _put_aside(self) -> None:
         """Move the rows of full blocks to a file without a name; without room for it they stay in memory."""
@@ -388,25 +395,37 @@ class Selection:
 
 
 class Growing:
-    """A one-dimensional array that grows when it is full: a small one by half, a large one by an eighth."""
+    """A one-dimensional array that grows when it is full: a small one by half, a large one by an eighth.
+
+    Many values that come first and nobody can change, as those of a mapped file, are copied when others come.
+    """
 
     def __init__(self, dtype: Any) -> None:
-        self._values: NDArray[Any] = np.empty(1024, dtype=dtype)
+        self._values: NDArray[Any] = np.empty(SMALL, dtype=dtype)
         self._count = 0
 
     def append(self, values: NDArray[Any]) -> None:
         stop = self._count + len(values)
-        self.make_room(len(values))
+        if self._count == 0 and stop >= SMALL and _lies_still(values) and values.dtype == self._values.dtype:
+            self._values, self._count = np.asarray(values), stop
+            return
+        if stop > len(self._values):
+            more = len(self._values) // (2 if len(self._values) < LARGE else 8)
+            self._move(max(stop, len(self._values) + more))
         self._values[self._count : stop] = values
         self._count = stop
 
-    def make_room(self, more: int) -> None:
-        """So many more will come."""
-        if self._count + more > len(self._values):
-            spare = len(self._values) // (2 if len(self._values) < LARGE else 8)
-            grown = np.empty(max(self._count + more, len(self._values) + spare), dtype=self._values.dtype)
-            grown[: self._count] = self.values
-            self._values = grown  # a reader's slice of the old one stays as it was
+    def overwrite(self, indices: NDArray[np.intp], values: NDArray[Any]) -> None:
+        """Other values at these indices."""
+        if not self._values.flags.writeable:
+            self._move(self._count)
+        self._values[indices] = values
+
+    def _move(self, size: int) -> None:
+        """To an array of that size; a reader's slice of the old one stays as it was."""
+        moved = np.empty(size, dtype=self._values.dtype)
+        moved[: self._count] = self.values
+        self._values = moved
 
     @property
     def values(self) -> NDArray[Any]:
