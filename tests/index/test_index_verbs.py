@@ -41,7 +41,7 @@ from incdsi.errors import (
 from incdsi.index import Index
 from incdsi.progress import Progress
 from incdsi.records import Answer, Record
-from incdsi.rows.table import Growing
+from incdsi.rows.growing import Growing
 from incdsi.store.transaction import Transaction
 from tests.engines import Place
 

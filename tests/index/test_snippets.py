@@ -113,7 +113,7 @@ def test_words_that_were_seen_before_are_marked_as_new_ones_are(texts: list[str]
 
 
 def test_words_are_forgotten_before_they_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(marking, "MOST", 3)
+    monkeypatch.setattr(marking, "REMEMBERED", 3)
     forms = Forms(tokenize)
     for _ in range(3):
         assert Marker(frozenset({"plan"}), forms)("plans of a planned plan") == [(0, 5), (11, 18), (19, 23)]

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from incdsi.errors import InvalidInput, UnknownDocument
 from incdsi.rows import LocalRows
+from incdsi.rows.growing import Growing
 from incdsi.rows.int8 import Int8
 from incdsi.rows.products import exact
 from incdsi.rows.scores import Scores
-from incdsi.rows.table import BLOCK_ROWS, Growing
+from incdsi.rows.table import BLOCK_ROWS
 from tests.rows.screens import SCREENS, Coarse
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incdsi.errors import DamagedBase
 from incdsi.mapped import let_go
 from incdsi.rows.int8 import Int8
-from incdsi.rows.table import BLOCK_ROWS, SMALL, Growing, Table
+from incdsi.rows.table import BLOCK_ROWS, Table
 
 WIDTH = 8
 
@@ -264,26 +264,3 @@ def test_rows_beyond_what_memory_should_hold_are_put_aside_where_there_is_room(
     fresh = Table(WIDTH, Int8())
     fresh.append(rows)
     np.testing.assert_array_equal(products(table, rows_of(3, 1)), products(fresh, rows_of(3, 1)))
-
-
-@pytest.mark.parametrize("count", [3, SMALL, 3 * SMALL])
-def test_values_that_nobody_can_change_stay_as_they_are_when_others_come(count: int) -> None:
-    given = np.arange(count, dtype=np.float64)
-    given.flags.writeable = False
-    grown = Growing(np.float64)
-    grown.append(given)
-    before = grown.values
-    assert np.shares_memory(before, given) == (count >= SMALL)  # many are not copied
-    grown.overwrite(np.array([1]), np.array([-1.0]))
-    grown.append(np.array([7.0]))
-    np.testing.assert_array_equal(grown.values, [0.0, -1.0, *range(2, count), 7.0])
-    np.testing.assert_array_equal(given, np.arange(count))
-    assert len(before) == count
-
-
-def test_values_of_another_kind_are_copied() -> None:
-    given = np.arange(SMALL, dtype=np.int32)
-    given.flags.writeable = False
-    grown = Growing(np.float64)
-    grown.append(given)
-    assert grown.values.dtype == np.float64

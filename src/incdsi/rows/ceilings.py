@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.preserve import Nearest
+from incdsi.rows.growing import Growing
 from incdsi.rows.pool import OWN, Pool
 from incdsi.rows.products import Asked, Doubles, Floats
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.table import Table
 
 COLUMNS = 256  # vectors multiplied at once: bounds what a pass holds beside the rows
 SAMPLE = 1024  # rows, evenly chosen, that tell where the nearest ones begin

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.rows.growing import Growing
 from incdsi.rows.scores import Slots
-from incdsi.rows.table import Growing
 
 Sizes = NDArray[np.int64]
 Number = TypeVar("Number", bound=np.floating[Any])

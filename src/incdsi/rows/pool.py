@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from incdsi.rows.growing import Growing
 from incdsi.rows.products import Doubles, Floats
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.table import Table
 
 OWN = 0  # the pool's own table; others are 1, 2, ...
 NOBODY = -1  # in place of a number

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incdsi.rows.ceilings import SHORTEST, Ceilings, Slopes
+from incdsi.rows.growing import Growing
 from incdsi.rows.pool import OWN, Pool, Where
 from incdsi.rows.products import Floats, Screen
-from incdsi.rows.table import Growing, Table
+from incdsi.rows.table import Table
 
 OWNERS = "preserve.owners"  # the name of a saved array
 

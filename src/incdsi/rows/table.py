@@ -18,6 +18,7 @@ from xxhash import xxh3_64_intdigest
 
 from incdsi.errors import DamagedBase
 from incdsi.mapped import file_memory, let_go
+from incdsi.rows.growing import Growing, lies_still
 from incdsi.rows.products import Asked, Coded, Doubles, Floats, Screen
 
 T = TypeVar("T")
@@ -30,8 +31,6 @@ HELD = 64  # full blocks of rows that are held in memory before they go to a fil
 TOUCHED = 256  # mapped rows that are gathered before one looks how much memory they take
 SPARED = 128 << 20  # bytes that they may take
 SUMS = ".sums"  # of saved rows: after their name
-SMALL = 1024  # entries of an array that is empty
-LARGE = 1 << 20  # entries of an array whose empty half would be missed
 
 
 class Table:
@@ -86,7 +85,7 @@ class Table:
         if isinstance(rows, np.memmap):
             self._mapped.append(rows)
         first, start = self._count, 0
-        if first == 0 and coded is not None and _lies_still(rows) and _lies_still(coded.codes):
+        if first == 0 and coded is not None and lies_still(rows) and lies_still(coded.codes):
             self._still = _Block(rows, coded.codes)
         while start < len(rows):
             stop = min(start + BLOCK_ROWS - self._count % BLOCK_ROWS, len(rows))
@@ -340,8 +339,8 @@ class _Block:
     """At most BLOCK_ROWS rows and their codes: those of a file where they lie, others in pages of its own."""
 
     def __init__(self, rows: Floats, codes: NDArray[Any]) -> None:
-        self.rows: Floats = np.asarray(rows) if _lies_still(rows) else _pages(rows)
-        self.codes: NDArray[Any] = np.asarray(codes) if _lies_still(codes) else _pages(codes)
+        self.rows: Floats = np.asarray(rows) if lies_still(rows) else _pages(rows)
+        self.codes: NDArray[Any] = np.asarray(codes) if lies_still(codes) else _pages(codes)
 
     def fill(self, offset: int, rows: Floats, codes: NDArray[Any]) -> None:
         """What lies in a file is copied first, to a block that has room."""
@@ -359,11 +358,6 @@ class _Block:
         if not self.codes.flags.writeable:
             self.codes = _pages(self.codes)
         self.rows[places], self.codes[places] = rows, codes
-
-
-def _lies_still(array: NDArray[Any] | Selection) -> bool:
-    """Whether nobody changes this, so that it need not be copied before more rows come."""
-    return isinstance(array, np.ndarray) and not array.flags.writeable and array.flags.c_contiguous
 
 
 def _pages(first: NDArray[Any]) -> NDArray[Any]:
@@ -392,42 +386,3 @@ class Selection:
 
     def __getitem__(self, here: slice) -> NDArray[Any]:
         return self._gather(self._indices[here])
-
-
-class Growing:
-    """A one-dimensional array that grows when it is full: a small one by half, a large one by an eighth.
-
-    Many values that come first and nobody can change, as those of a mapped file, are copied when others come.
-    """
-
-    def __init__(self, dtype: Any) -> None:
-        self._values: NDArray[Any] = np.empty(SMALL, dtype=dtype)
-        self._count = 0
-
-    def append(self, values: NDArray[Any]) -> None:
-        stop = self._count + len(values)
-        if self._count == 0 and stop >= SMALL and _lies_still(values) and values.dtype == self._values.dtype:
-            self._values, self._count = np.asarray(values), stop
-            return
-        if stop > len(self._values):
-            more = len(self._values) // (2 if len(self._values) < LARGE else 8)
-            self._move(max(stop, len(self._values) + more))
-        self._values[self._count : stop] = values
-        self._count = stop
-
-    def overwrite(self, indices: NDArray[np.intp], values: NDArray[Any]) -> None:
-        """Other values at these indices."""
-        if not self._values.flags.writeable:
-            self._move(self._count)
-        self._values[indices] = values
-
-    def _move(self, size: int) -> None:
-        """To an array of that size; a reader's slice of the old one stays as it was."""
-        moved = np.empty(size, dtype=self._values.dtype)
-        moved[: self._count] = self.values
-        self._values = moved
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """What is there now; later appends do not show in it."""
-        return self._values[: self._count]

@@ -11,6 +11,7 @@ from typing import Self
 
 from incdsi.documents import Document
 from incdsi.engine.local import models
+from incdsi.engine.local.batch import LocalBatch
 from incdsi.engine.local.handles import Writing, handles_of
 from incdsi.engine.local.live import Live
 from incdsi.engine.local.view import LocalView
@@ -22,7 +23,6 @@ from incdsi.progress import Progress, Stopwatch
 from incdsi.records import JSON, Answer, Passaged, Record
 from incdsi.store import Store
 from incdsi.store.connections import clear_errors
-from incdsi.store.transaction import Transaction
 from incdsi.text.encoders import Encoder
 
 logger = logging.getLogger("incdsi")
@@ -383,42 +383,3 @@ class LocalEngine:
             self.recover()
             self.store.write_base(self.live.to_arrays(), self.live.sequence)
         self.live.outdated_base = False
-
-
-class LocalBatch:
-    """A transaction, and what it will show."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self.records: list[Record] = []
-        self.removed: list[int] = []
-        self.settings: Settings | None = None
-
-    @property
-    def version(self) -> int:
-        return self._transaction.version
-
-    def insert(self, record: Record) -> None:
-        row = self._transaction.insert(record)
-        if row != record.row:  # whoever was placed by it would be known by another
-            raise RuntimeError(f"document {record.document.id!r} was placed as row {record.row} and stored as {row}")
-        self.records.append(record)
-
-    def replace(self, record: Record) -> None:
-        self._transaction.replace(record.document.id, record)
-        self.records.append(record)
-
-    def delete(self, id: str) -> int:
-        self.removed.append(self._transaction.delete(id))
-        return self.removed[-1]
-
-    def save(self, settings: Settings) -> None:
-        """Settings that place no document otherwise."""
-        self.settings = settings.stemmed_now
-        self._transaction.set_setting(KEY, self.settings.to_json())
-
-    def set_setting(self, key: str, value: JSON) -> None:
-        self._transaction.set_setting(key, value)
-
-    def keep_answer(self, key: str, answer: Answer) -> None:
-        self._transaction.keep_answer(key, answer)

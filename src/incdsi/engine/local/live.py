@@ -18,7 +18,7 @@ from incdsi.filters import Filter
 from incdsi.preserve import PreserveRows
 from incdsi.records import Record
 from incdsi.rows import LocalRows
-from incdsi.rows.table import Growing
+from incdsi.rows.growing import Growing
 from incdsi.rows.texts import OwnTexts
 from incdsi.store import Base, Changes, Store
 from incdsi.text.queries import represent

@@ -17,10 +17,10 @@ from incdsi.engine.settings import Settings
 from incdsi.engine.words import OwnWords
 from incdsi.records import Record, TextVectors
 from incdsi.rows.groups import Groups
+from incdsi.rows.growing import Growing
 from incdsi.rows.moments import Moments
 from incdsi.rows.products import row_lengths
 from incdsi.rows.scores import Mask, Slots
-from incdsi.rows.table import Growing
 
 Old = tuple[Floats, TextVectors]  # vector (1, h) and texts of a version of a document
 HERE = 2**62  # keys of documents that are on no server: those on a bench
