@@ -13,7 +13,7 @@ from index_samples import ToyEncoder, asked_for, docs
 
 from incdsi import Index
 from incdsi.documents import Document
-from incdsi.hyperparameters import BOLD, SAFE
+from incdsi.hyperparameters import BOLD, SAFE, Hyperparameters
 from incdsi.index import rehearsal
 from incdsi.index.draft import held_out_of
 from incdsi.index.quality import Probe, probes
@@ -22,6 +22,7 @@ from incdsi.index.rehearsal import (
     FEW,
     MOST,
     ONE_IN,
+    Rehearsed,
     _takings,
     for_newcomers,
     level_of,
@@ -71,19 +72,28 @@ def test_the_questions_held_out_of_training_are_those_an_index_holds_out(trained
     assert trained.engine.held_out() >= FEW
 
 
-def test_the_weights_are_those_that_find_most_newcomers_and_keep_the_others(
-    trained: Index, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("old", "chosen"),
+    [
+        ([70.0, 70.2, 70.4, 70.2, 70.1, 60.0, 68.0], 4),  # newcomers gain eight, others lose 0.3: a tenth are newcomers
+        ([70.0, 70.2, 70.4, 70.2, 69.0, 60.0, 68.0], 3),
+        ([70.0, 70.2, 71.4, 70.2, 69.0, 60.0, 68.0], 2),
+        ([np.nan] * 7, 0),  # nobody else was asked about
+    ],
+)
+def test_the_weights_are_those_that_are_best_for_all_documents_each_counted_once(
+    trained: Index, monkeypatch: pytest.MonkeyPatch, old: list[float], chosen: int
 ) -> None:
     asked = list(probes(trained.engine.records(), trained.engine.held_out()))
-    old = iter([70.0, 70.2, 70.4, 70.2, 70.1, 60.0, 68.0])
-    new = iter([40.0, 41.0, 42.0, 44.0, 50.0, 60.0, 48.0])
+    both = iter(zip(old, [40.0, 41.0, 42.0, 44.0, 50.0, 60.0, 48.0], strict=True))
     monkeypatch.setattr(rehearsal, "FEW", 1)
-    monkeypatch.setattr(
-        rehearsal,
-        "_tried",
-        lambda engine, asked, taken, how: rehearsal.Rehearsed(hyperparameters=how, old=next(old), new=next(new)),
-    )
-    assert for_newcomers(trained.engine, asked, None).weights == LADDER[3].weights
+
+    def tried(engine: object, asked: object, taken: object, how: Hyperparameters) -> Rehearsed:
+        old, new = next(both)
+        return Rehearsed(hyperparameters=how, old=old, new=new, share=0.1)
+
+    monkeypatch.setattr(rehearsal, "_tried", tried)
+    assert for_newcomers(trained.engine, asked, None).weights == LADDER[chosen].weights
 
 
 def probe_of(row: int) -> Probe:

@@ -13,7 +13,7 @@ from incdsi.hyperparameters import SAFE, Hyperparameters, Margins
 from incdsi.index.quality import Probe, evenly, learned_ranks, probes
 from incdsi.index.replacement import sweep
 from incdsi.index.session import Session
-from incdsi.index.tuning import FEW, LADDER, best_keeping, fused_anew
+from incdsi.index.tuning import FEW, LADDER, fused_anew
 from incdsi.info import Quality
 from incdsi.progress import Progress
 from incdsi.records import Record
@@ -23,16 +23,22 @@ Ranks = NDArray[np.intp]
 ONE_IN = 10  # documents taken out at once: what one in a hundred does to the others says too little about many
 MOST = 300  # of them; and queries by which they are judged, after which nobody else is taken out
 BETWEEN = LADDER[3]  # SAFE and BOLD
-KEPT_WITHIN = 0.25  # points of MRR@10 that the others may lose, beside the weights that keep them best
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """Weights, and the MRR@10 of the documents that stayed and of those added back by them."""
+    """Weights, and the MRR@10 of the documents that stayed and of those added back by them, that share of all."""
 
     hyperparameters: Hyperparameters
     old: float
     new: float
+    share: float
+
+    @property
+    def whole(self) -> float:
+        """That of all, each counted once; less than any where nothing tells of some."""
+        whole = (1 - self.share) * self.old + self.share * self.new
+        return -np.inf if np.isnan(whole) else whole
 
 
 def rehearse(session: Session, progress: Progress | None) -> None:
@@ -53,7 +59,7 @@ def rehearse(session: Session, progress: Progress | None) -> None:
 
 
 def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | None) -> Hyperparameters:
-    """What finds most newcomers and keeps the others; where too few queries could tell, by what people asked so far."""
+    """What is best for newcomers and others together; where too few queries could tell, by what people asked so far."""
     scale = scale_of(engine.records())
     safe = safe_at(scale, level_of(engine.records()))
     takings = _takings(asked, len(engine.view()))
@@ -67,8 +73,7 @@ def for_newcomers(engine: Engine, asked: Sequence[Probe], progress: Progress | N
         tried.append(_tried(everything, asked, [[out[row] for row in sorted(some)] for some in takings], how))
         if progress is not None:
             progress(len(tried), len(candidates))
-    level = max(one.old for one in tried) - KEPT_WITHIN  # who comes takes room, however careful
-    return best_keeping(tried, lambda one: one.old, lambda one: one.new, level).hyperparameters
+    return max(tried, key=lambda one: one.whole).hyperparameters
 
 
 def safe_at(scale: float, level: float) -> Hyperparameters:
@@ -149,5 +154,8 @@ def _tried(
         new.append(np.array([probe.row in rows for probe in asked]))
     whole, added = np.concatenate(ranks), np.concatenate(new)
     return Rehearsed(
-        hyperparameters=how, old=Quality.of(whole[~added]).mrr_at_10, new=Quality.of(whole[added]).mrr_at_10
+        hyperparameters=how,
+        old=Quality.of(whole[~added]).mrr_at_10,
+        new=Quality.of(whole[added]).mrr_at_10,
+        share=len(takings[0]) / len(everything),
     )
