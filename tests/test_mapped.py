@@ -1,8 +1,11 @@
-"""let_go: memory is given back, nothing that can be read is lost."""
+"""let_go: memory is given back, nothing that can be read is lost; reuse_memory: what is freed is kept."""
 
 from __future__ import annotations
 
+import platform
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +50,25 @@ def test_what_can_be_written_to_is_left_alone(tmp_path: Path, mode: Any) -> None
     view.flags.writeable = False
     let_go(view)
     assert (view == 7.0).all()
+
+
+FAULTS = """
+import resource, sys
+import numpy as np
+from incdsi.mapped import reuse_memory
+if sys.argv[1] == "reuse":
+    reuse_memory()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(20):
+    np.ones(1 << 19)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc")
+def test_memory_that_a_scan_freed_is_used_by_the_next_one() -> None:
+    again, anew = (
+        int(subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, check=True, text=True).stdout)
+        for how in ("reuse", "")
+    )
+    assert again < anew / 4 or anew < 2048  # few where huge pages are mapped: then nothing is to be gained

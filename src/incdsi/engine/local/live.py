@@ -15,6 +15,7 @@ from incdsi.engine.settings import Settings
 from incdsi.engine.words import OwnWords
 from incdsi.errors import CorruptStore, UnsupportedFormat
 from incdsi.filters import Filter
+from incdsi.mapped import reuse_memory
 from incdsi.preserve import PreserveRows
 from incdsi.records import Record
 from incdsi.rows import LocalRows
@@ -54,6 +55,7 @@ class Live:
     @classmethod
     def load(cls, store: Store, *, writer: bool, sound: bool = True) -> Self:
         """Everything in the store: the base if it is sound, then what is newer."""
+        reuse_memory()
         base = store.base() if sound else None
         outdated = not sound
         if base is not None:
