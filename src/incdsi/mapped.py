@@ -30,8 +30,8 @@ def let_go(array: NDArray[Any]) -> None:
 def reuse_memory() -> None:
     """Have malloc keep what is freed for what comes next: every scan needs blocks as large as the last one did.
 
-    glibc maps a block of some megabytes anew each time, with a page fault for every 4 KB, until so large a one was
-    freed. Where malloc is another, nothing happens.
+    glibc keeps free memory of up to twice the largest block that was ever freed, and what is given back costs a page
+    fault for every 4 KB the next time. Where malloc is another, nothing happens.
     """
     np.empty(MOST_KEPT, dtype=np.uint8)
 
