@@ -29,6 +29,7 @@ from incdsi import Document, Index
 from incdsi.progress import Progress
 from incdsi.records import Record, StoredQuery
 from incdsi.store import Store
+from incdsi_lab.embedded import cache_home
 
 Floats = NDArray[np.float32]
 Result = dict[str, Any]
@@ -259,11 +260,15 @@ def main() -> None:
     if arguments.child:
         print(json.dumps(MEASURED[arguments.child](arguments.folder / "index", arguments.sizes[0])))
         return
+    if arguments.folder and len(arguments.sizes) > 1:
+        parser.error("--folder takes one size; say which with --sizes")
+    if arguments.folder and arguments.folder.exists() and not (arguments.folder / FILLED).exists():
+        parser.error(f"{arguments.folder} was not filled by this benchmark; name a new folder")
     print(json.dumps(machine()))
     if arguments.folder and not arguments.folder.exists():
         fill_ahead(arguments.sizes[0], arguments.folder)
         return
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "incdsi" / "benchmarks"
+    home = cache_home()
     home.mkdir(parents=True, exist_ok=True)
     for count in arguments.sizes:
         room = shutil.disk_usage(home).free

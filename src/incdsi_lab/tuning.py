@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from incdsi_lab.splits import Split
 from incdsi_lab.streams import Newcomers, Places, State, add_all
 from incdsi_lab.suggesting import Finished, Journal, Range, Suggest, suggest_ax, suggest_gp
 
+T = TypeVar("T")
 BETA = 5.0  # how much more the old documents count than the new ones
 STEPS = 100  # of progress in one trial
 ANCHORS = {"paper": Range(low=1e-8, high=1e-3, log=True), "general": Range(low=1e-3, high=1.0, log=True)}
@@ -124,6 +125,19 @@ def f_beta(new: float, old: float, beta: float) -> float:
     """The paper's target: the weighted harmonic mean of new and old quality, old counting beta times as much."""
     below = beta**2 * new + old
     return (1 + beta**2) * new * old / below if below else 0.0
+
+
+def best_keeping(tried: Sequence[T], old: Callable[[T], float], new: Callable[[T], float], level: float) -> T:
+    """The one that is best for new documents among those that keep old ones at this level; of equals the first.
+
+    Where none keeps them, the one that comes nearest. What nothing was measured by (NaN) is worth less than anything.
+    """
+    kept = [one for one in tried if old(one) >= level]
+    return max(kept, key=lambda one: _known(new(one))) if kept else max(tried, key=lambda one: _known(old(one)))
+
+
+def _known(value: float) -> float:
+    return -np.inf if np.isnan(value) else value
 
 
 def tune(

@@ -110,7 +110,7 @@ def test_where_rows_of_a_base_are_damaged_a_search_answers_by_the_store(
         assert answers(index) == found
         assert [record.message for record in caplog.records] == [
             f"{shop}: the base is damaged, so everything is read from the store, which takes longer; "
-            "`incdsi compact` makes the base anew"
+            "`incdsi compact` rebuilds it"
         ]
     with Index.open(shop, TOY) as index:
         assert index.search_many(PROBES) == several

@@ -20,8 +20,8 @@ from incdsi.index.quality import Probe, probes
 from incdsi.index.rehearsal import (
     BETWEEN,
     FEW,
-    MOST,
     ONE_IN,
+    TELLING,
     Rehearsed,
     _takings,
     for_newcomers,
@@ -108,7 +108,7 @@ def test_documents_are_taken_out_one_in_ten_at_once_until_enough_questions_tell(
     assert len(taken) == len(set(taken))  # others each time
     assert set(taken) <= set(rows)
     told = [sum(probe.row in some for probe in asked) for some in takings]
-    assert sum(told[:-1]) < MOST  # and no more than needed
+    assert sum(told[:-1]) < TELLING  # and no more than needed
     assert sum(told) >= FEW or not takings
     for some in takings:
         assert 0 < len(some) <= max(documents // ONE_IN, 1)

@@ -21,7 +21,8 @@ from incdsi.rows.products import exact
 
 Ranks = NDArray[np.intp]
 ONE_IN = 10  # documents taken out at once: what one in a hundred does to the others says too little about many
-MOST = 300  # of them; and queries by which they are judged, after which nobody else is taken out
+MOST = 300  # of them
+TELLING = 300  # queries after which no others are taken out
 BETWEEN = LADDER[3]  # SAFE and BOLD
 
 
@@ -126,7 +127,7 @@ def _mostly_asked(records: Iterable[Record]) -> bool:
 
 
 def _takings(asked: Sequence[Probe], documents: int) -> list[set[int]]:
-    """The rows to take out, one set after another and others each time, until MOST probes tell; none where FEW cannot.
+    """The rows to take out, one set after another and others each time, until TELLING probes do; none where FEW cannot.
 
     Each is an even choice of those that a held-out query should find. Few probes say by chance what bold weights cost:
     three ranks of three hundred are half a point.
@@ -134,7 +135,7 @@ def _takings(asked: Sequence[Probe], documents: int) -> list[set[int]]:
     rows = sorted({probe.row for probe in asked})
     size = min(documents // ONE_IN, MOST, len(rows))
     takings, told = list[set[int]](), 0
-    while told < MOST and 0 < size <= len(rows):
+    while told < TELLING and 0 < size <= len(rows):
         takings.append(set(evenly(rows, size)))
         told += sum(probe.row in takings[-1] for probe in asked)
         rows = [row for row in rows if row not in takings[-1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -43,9 +42,10 @@ class Session:
 
     def reading(self, work: Callable[[Snapshot], T]) -> T:
         """What this work makes of all there is; made once more where the base turned out to be damaged."""
-        with contextlib.suppress(DamagedBase):
+        try:
             return work(self.current())
-        return work(self.current())
+        except DamagedBase:
+            return work(self.current())  # by the store
 
     def _snapshot(self, given: Encoder | str | Path | None = None) -> Snapshot:
         """A view and its encoder; when another is swapped in before this one could be opened, that one."""

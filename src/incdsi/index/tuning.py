@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TypeVar
-
-import numpy as np
 
 from incdsi.engine.protocol import Engine
 from incdsi.engine.settings import Settings
@@ -31,7 +28,6 @@ from incdsi.info import Quality, Trial, Tuning
 from incdsi.progress import Progress
 from incdsi.records import Record
 
-T = TypeVar("T")
 ROUNDS = 3  # of choosing the fusion and placing what was taught by it
 logger = logging.getLogger("incdsi")
 ENOUGH = 200  # held-out queries before the first tuning; four times as many before the next
@@ -118,19 +114,6 @@ class Tuner:
             return False
         self._not_before_asked = 2 * asked  # should it fail: what stopped it may stop a count as well
         return True
-
-
-def best_keeping(tried: Sequence[T], old: Callable[[T], float], new: Callable[[T], float], level: float) -> T:
-    """The one that is best for new documents among those that keep old ones at this level; of equals the first.
-
-    Where none keeps them, the one that comes nearest. What nothing was measured by (NaN) is worth less than anything.
-    """
-    kept = [one for one in tried if old(one) >= level]
-    return max(kept, key=lambda one: _known(new(one))) if kept else max(tried, key=lambda one: _known(old(one)))
-
-
-def _known(value: float) -> float:
-    return -np.inf if np.isnan(value) else value
 
 
 def best_weights(

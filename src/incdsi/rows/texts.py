@@ -216,9 +216,8 @@ class OwnTexts:
         for some in portions(queries, len(moment.texts.alive)):
             coded = texts.table.screen.asked(some)
             both = texts.screened(some, coded, moment.texts), asked.screened(some, coded, moment.asked)
-            for text, question, measure in zip(
-                *both, waiting, strict=False
-            ):  # the measures last: zip takes none too many
+            # The measures come last: zip takes none too many of them.
+            for text, question, measure in zip(*both, waiting, strict=False):
                 yield Nearest(self._texts, text, self._asked, question, measure, allowed)
 
     def saved(self, slots: Slots) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _NAME = re.compile(r"base\.(\d+)\.bin(\.tmp)?")
 class Base:
     """Read-only memory-mapped arrays, and the sequence of the last change they reflect.
 
-    An array is checked byte for byte when it is first taken, but one whose rows have sums of their own; a damaged one
+    An array is checked byte for byte when it is first taken, unless its rows have sums of their own; a damaged one
     raises DamagedBase: read the store instead.
     """
 
@@ -120,7 +120,7 @@ def read_base_file(folder: Path, identity: Identity, *, full: bool = False) -> B
 
 
 class _Checked(Mapping[str, NDArray[Any]]):
-    """Arrays that prove their checksum the first time they are asked for; with `rows`, those of rows with sums too."""
+    """Arrays that prove their checksum when they are first asked for; with `rows`, those whose rows have sums too."""
 
     def __init__(
         self, file: Path, arrays: Mapping[str, NDArray[Any]], proofs: Mapping[str, tuple[str, str]], *, rows: bool

@@ -135,4 +135,4 @@ def _base(folder: Path, identity: Identity, sequence: int) -> Iterator[str]:
     except FileNotFoundError:
         return  # a cache may be missing
     except TornBaseError as error:
-        yield f"base: {error}; no document is lost, and `incdsi compact` makes the base anew"
+        yield f"base: {error}; no document is lost, and `incdsi compact` rebuilds it"

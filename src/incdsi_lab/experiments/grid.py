@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.tuning import best_keeping
 from incdsi_lab.baselines.protocol import Part
 from incdsi_lab.experiments.comparing import compared
 from incdsi_lab.experiments.judging import hits1
@@ -17,6 +16,7 @@ from incdsi_lab.experiments.study import Study
 from incdsi_lab.experiments.tasks import Task
 from incdsi_lab.experiments.tuned import FORMS, tuned
 from incdsi_lab.experiments.weights import GRIDS
+from incdsi_lab.tuning import best_keeping
 
 TUNED = "tuned"
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 from incdsi.engine.settings import Method
 from incdsi.hyperparameters import Hyperparameters
-from incdsi.index.tuning import best_keeping
 from incdsi.progress import Progress
 from incdsi_lab.experiments.incremental import newcomers
 from incdsi_lab.experiments.judging import decoded
@@ -16,7 +15,7 @@ from incdsi_lab.experiments.tasks import Piece, Task
 from incdsi_lab.experiments.weights import PATH
 from incdsi_lab.ranking import ranks_among
 from incdsi_lab.streams import add_all
-from incdsi_lab.tuning import BETA, Rehearsal, f_beta, hyperparameters, quality, tune
+from incdsi_lab.tuning import BETA, Rehearsal, best_keeping, f_beta, hyperparameters, quality, tune
 
 FORMS: tuple[Method, ...] = ("paper", "general")
 

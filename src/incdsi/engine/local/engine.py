@@ -304,7 +304,7 @@ class LocalEngine:
         if damaged:
             logger.warning(
                 "%s: the base is damaged, so everything is read from the store, which takes longer; "
-                "`incdsi compact` makes the base anew",
+                "`incdsi compact` rebuilds it",
                 self,
             )
         return Live.load(self.store, writer=self._writing is not None, sound=not damaged)

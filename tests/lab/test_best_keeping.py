@@ -7,7 +7,7 @@ from operator import itemgetter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incdsi.index.tuning import best_keeping
+from incdsi_lab.tuning import best_keeping
 
 OLD, NEW = itemgetter(0), itemgetter(1)
 points = st.tuples(st.floats(0, 100), st.floats(0, 100))
