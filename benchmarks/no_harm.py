@@ -113,7 +113,9 @@ def told(found: Result) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
+        "--sets", nargs="+", default=list(SETS), metavar="SET", help=f"{', '.join(SETS)}, or a folder such as theirs"
+    )
     parser.add_argument("--known", nargs="+", type=int, default=list(KNOWN), metavar="N")
     parser.add_argument(
         "--some",
@@ -126,8 +128,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, metavar="N", help="a drawn set of so many documents; all by default")
     arguments = parser.parse_args()
     found: dict[str, Result] = {}
-    for name in arguments.sets:
-        data = real_data(name)
+    for given in arguments.sets:
+        data, name = real_data(str(Path(given).resolve()) if Path(given).is_dir() else given), Path(given).name
         if arguments.documents and arguments.documents < len(data.documents):
             data = data.only(np.random.default_rng(0).permutation(len(data.documents))[: arguments.documents])
         say(f"{name}: plain search of {len(data.documents):,} documents by {len(data.test):,} questions")

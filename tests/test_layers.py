@@ -23,7 +23,7 @@ LAYERS = [
     {"engine", "gaps"},
     {"text", "solver", "rows", "store", "lexical", "readers", "trec", "search_index"},
     {"clicks", "filters", "info", "records"},
-    {"confidence", "documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
+    {"confidence", "cores", "documents", "durable", "hyperparameters", "mapped", "markdown", "preserve", "progress"},
     {"errors"},
 ]
 HEIGHT = {room: len(LAYERS) - level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import mmap
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
+from incdsi import cores
 from incdsi.errors import DamagedBase
 from incdsi.mapped import file_memory, let_go
 from incdsi.rows.growing import Growing, lies_still
@@ -267,9 +265,9 @@ class Table:
         pieces = list(self._pieces(count, together * BLOCK_ROWS))
         if len(pieces) == 1 or not large:
             return some(slice(None))
-        size = -(-len(pieces) // (SHARES * _count_cores()))
+        size = -(-len(pieces) // (SHARES * cores.count()))
         shares = [slice(start, start + size) for start in range(0, len(pieces), size)]
-        return list(itertools.chain.from_iterable(_cores().map(some, shares)))
+        return list(itertools.chain.from_iterable(cores.threads().map(some, shares)))
 
     def _pieces(self, count: int, size: int) -> Iterator[tuple[int, NDArray[Any]]]:
         """The codes of the first `count` rows, so many at a time where they lie together, and where each begins."""
@@ -320,19 +318,6 @@ def sums_of(rows: Floats) -> Sums:
 def _worst(so_far: tuple[float, float], coded: Coded) -> tuple[float, float]:
     error, length = so_far
     return float(coded.errors.max(initial=error)), float(coded.lengths.max(initial=length))
-
-
-@functools.cache
-def _cores() -> ThreadPoolExecutor:
-    """A thread for each core; the threads of BLAS stay as the process has set them."""
-    return ThreadPoolExecutor(_count_cores(), thread_name_prefix="incdsi-rows")
-
-
-os.register_at_fork(after_in_child=_cores.cache_clear)  # a fork leaves its threads behind
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Block:

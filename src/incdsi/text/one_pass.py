@@ -21,19 +21,28 @@ def embed(
     Those of `inside`, which are parts of the contents word for word, need no pass of their own where the encoder tells
     its token states: such an embedding is the mean of the states that the content's pass gives the query's words.
     """
-    anchors, known = _with_parts(encoder, contents, inside)
-    others = [[text for text in some if text not in parts] for some, parts in zip(queries, known, strict=True)]
-    vectors = iter(encoder.encode([text for some in others for text in some]))
-    own = [{**parts, **dict(zip(some, vectors))} for some, parts in zip(others, known, strict=True)]  # noqa: B905
-    return anchors, [[found[text] for text in some] for some, found in zip(queries, own, strict=True)]
+    documents = for_documents(encoder)
+    if inside and documents is encoder and getattr(encoder, "has_states", False):
+        anchors, known = _with_parts(encoder, contents, inside)
+        others = [[text for text in some if text not in parts] for some, parts in zip(queries, known, strict=True)]
+        vectors = iter(encoder.encode(_flat(others)))
+        own = [{**parts, **dict(zip(some, vectors))} for some, parts in zip(others, known, strict=True)]  # noqa: B905
+        return anchors, [[found[text] for text in some] for some, found in zip(queries, own, strict=True)]
+    if documents is encoder:  # all at once, so that they can share the cores
+        both = encoder.encode([*contents, *_flat(queries)])
+        anchors, vectors = both[: len(contents)], iter(both[len(contents) :])
+    else:
+        anchors, vectors = documents.encode(contents), iter(encoder.encode(_flat(queries)))
+    return anchors, [[next(vectors) for _ in some] for some in queries]
+
+
+def _flat(texts: Iterable[Iterable[str]]) -> list[str]:
+    return [text for some in texts for text in some]
 
 
 def _with_parts(
     encoder: Encoder, contents: Sequence[str], inside: Sequence[Iterable[str]]
 ) -> tuple[Floats, list[dict[str, Floats]]]:
-    documents = for_documents(encoder)
-    if not inside or documents is not encoder or not getattr(encoder, "has_states", False):
-        return documents.encode(contents), [{} for _ in contents]
     places = [places_of(content, texts) for content, texts in zip(contents, inside, strict=True)]
     anchors, found = encoder.encode_with_parts(contents, [list(some.values()) for some in places])  # type: ignore[attr-defined]
     return anchors, [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from incdsi import cores
 from incdsi.text.encoders import encode_each
 from incdsi.text.encoders.convert import write_onnx
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
@@ -39,6 +42,61 @@ def test_many_queries_have_the_bits_that_each_has_alone(encoder: OnnxEncoder, te
 def test_it_is_the_embedding_of_the_graph_but_for_rounding(encoder: OnnxEncoder) -> None:
     texts = ["a river", "who won the sea", "", "the mountain " * 90]
     np.testing.assert_allclose(encoder.encode_each(texts), encoder.encode(texts), atol=2e-6)
+
+
+@pytest.fixture
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Threads that run the graph, on a machine said to have four cores."""
+    seen: list[str] = []
+    run = OnnxEncoder._run
+
+    def watched(self: OnnxEncoder, *given: Any, **more: Any) -> list[np.ndarray]:
+        seen.append(threading.current_thread().name)
+        return run(self, *given, **more)
+
+    monkeypatch.setattr(cores, "count", lambda: 4)
+    monkeypatch.setattr(OnnxEncoder, "_run", watched)
+    return seen
+
+
+@given(TEXTS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_runs_side_by_side_give_the_bits_of_runs_one_after_another(
+    encoder: OnnxEncoder, four_cores: list[str], texts: list[str]
+) -> None:
+    texts = [f"{text} the mountain is deep" for text in texts] * 5
+    other, spans = OnnxEncoder(encoder.folder, threads=1), [[(0, len(text))] for text in texts]
+    assert OnnxEncoder(encoder.folder).encode(texts).tolist() == other.encode(texts).tolist()
+    ours, theirs = OnnxEncoder(encoder.folder).encode_with_parts(texts, spans), other.encode_with_parts(texts, spans)
+    assert ours[0].tolist() == theirs[0].tolist()
+    assert [[part.tolist() for part in some] for some in ours[1]] == [
+        [part.tolist() for part in some] for some in theirs[1]
+    ]
+
+
+def test_many_texts_are_embedded_on_every_core_and_a_long_one_by_all_together(
+    encoder: OnnxEncoder, four_cores: list[str]
+) -> None:
+    here, wide = threading.current_thread().name, OnnxEncoder(encoder.folder)
+    progress: list[int] = []
+    wide.encode(["the mountain is deep"] * 400, lambda done, _: progress.append(done))
+    assert progress == sorted(progress)
+    assert progress[-1] == 400
+    assert here not in four_cores
+    four_cores.clear()
+    wide.encode(["the mountain is deep " * 12, "a river"])
+    OnnxEncoder(encoder.folder, threads=1).encode(["the mountain is deep"] * 400)
+    assert set(four_cores) == {here}
+
+
+def test_what_interrupts_a_long_encoding_ends_it(encoder: OnnxEncoder, four_cores: list[str]) -> None:
+    def interrupted(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        OnnxEncoder(encoder.folder).encode(["the mountain is deep"] * 4000, interrupted)
+    cores.threads().submit(int).result()
+    assert len(four_cores) < 30  # of some fifty runs in the first window
 
 
 def test_an_encoder_without_token_states_embeds_one_by_one(encoder: OnnxEncoder) -> None:
@@ -165,7 +223,7 @@ def test_queries_that_stand_in_the_text_need_no_pass_of_their_own(encoder: OnnxE
     queries = ["the river  is deep", "boots: a mountain", "a mountain", "who asked"]
     inside = [queries[:3]] if one_pass else ()
     anchors, (vectors,) = embed(Watched(), [TEXT], [queries], inside)
-    assert anchors.tolist() == encoder.encode([TEXT]).tolist()
+    np.testing.assert_allclose(anchors, encoder.encode([TEXT]), atol=1e-6)
     assert len(vectors) == 4
     assert asked == (["boots: a mountain", "who asked"] if one_pass else [TEXT, *queries])
     if one_pass:

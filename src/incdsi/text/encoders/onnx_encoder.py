@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
+from incdsi import cores
 from incdsi.errors import InvalidFile
 from incdsi.progress import Progress
 from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest, require_sound
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
 from incdsi.text.encoders.states import Alone, pooled, tokens_of
 
+Floats = NDArray[np.float32]
 WINDOW = 1024  # texts tokenised at once
 BUDGET = 512  # token places in one batch, padding included: 2048 was 1.5 times slower, out of the caches
+SHARES = 4  # batches that few texts make at least, where each is worth a run: what is beside it need not wait long
 ENOUGH = 64  # token places that are worth a run of their own
 ALIKE = 2 / 3  # of the longest text of a batch that others should have at least
 CHARACTERS = 64  # per token: text beyond max_length times this is looked at only if it could count
@@ -36,6 +41,9 @@ class OnnxEncoder:
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
         self._tokenizer, self._session = self._opened(threads)
+        self._several = threads == 0 and cores.count() > 1
+        self._beside: Any = None  # a session of one thread, for runs side by side
+        self._opening = threading.Lock()
         self._inputs = [entry.name for entry in self._session.get_inputs()]
         self._outputs = [entry.name for entry in self._session.get_outputs()]
         self._alone = Alone(lambda encodings: self._run(encodings, STATES)[0])
@@ -61,7 +69,7 @@ class OnnxEncoder:
         """The encoder of documents: this one, unless its model has another prompt for them."""
         return self if self.document_prompt == self.manifest.prompt else WithPrompt(self)
 
-    @property
+    @cached_property
     def tokens_read(self) -> int:
         """Tokens of a document's own that count: those of its prompt and the special ones are not."""
         taken: int = self._tokenizer.num_special_tokens_to_add(False)
@@ -73,19 +81,19 @@ class OnnxEncoder:
         encodings = self._tokenizer.encode_batch(list(texts))
         return [sum(len(part) - taken for part in (one, *one.overflowing)) for one in encodings]
 
-    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         """Embed queries, and documents where they are embedded alike, in their order: (n, h)."""
         return self.encode_with(self.manifest.prompt, texts, progress)
 
-    def encode_with(self, prompt: str, texts: Sequence[str], progress: Progress | None = None) -> NDArray[np.float32]:
+    def encode_with(self, prompt: str, texts: Sequence[str], progress: Progress | None = None) -> Floats:
         """Embed texts, with these words before each, in their order: (n, h).
 
         Texts of like length share a batch, so little padding is computed.
         """
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         done = 0
-        for places, encodings in self._batches([prompt + text for text in texts]):
-            (out[places],) = self._run(encodings, self._outputs[0])
+        for places, _, (vectors,) in self._runs([prompt + text for text in texts], self._outputs[0]):
+            out[places] = vectors
             done += len(places)
             if progress is not None:
                 progress(done, len(texts))
@@ -93,23 +101,24 @@ class OnnxEncoder:
 
     def encode_with_parts(
         self, texts: Sequence[str], parts: Sequence[Sequence[tuple[int, int]]]
-    ) -> tuple[NDArray[np.float32], list[list[NDArray[np.float32] | None]]]:
+    ) -> tuple[Floats, list[list[Floats | None]]]:
         """What `encode` gives, and for each text the embeddings of parts of it, from the same pass.
 
         A part is where it begins and ends in its text; None for one beyond what the model reads of it.
         """
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
-        found: list[list[NDArray[np.float32] | None]] = [[] for _ in texts]
+        found: list[list[Floats | None]] = [[] for _ in texts]
         prompt = self.manifest.prompt
-        for places, encodings in self._batches([prompt + text for text in texts]):
-            out[places], states = self._run(encodings, self._outputs[0], STATES)
+        both = self._outputs[0], STATES
+        for places, encodings, (vectors, states) in self._runs([prompt + text for text in texts], *both):
+            out[places] = vectors
             for place, encoding, own in zip(places, encodings, states, strict=True):
                 for start, stop in parts[place]:
                     tokens = tokens_of(encoding, start + len(prompt), stop + len(prompt))
                     found[place].append(None if tokens is None else pooled(own[tokens], self.manifest.normalise))
         return out, found
 
-    def encode_each(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_each(self, texts: Sequence[str]) -> Floats:
         """Embed queries in their order, (n, h), each with the bits it has when it comes alone."""
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         encodings = self._tokenise([self.manifest.prompt + text for text in texts])
@@ -126,14 +135,37 @@ class OnnxEncoder:
         """Whether the graph tells its token states; those of older versions and other models do not."""
         return STATES in self._outputs
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], list[Encoding]]]:
-        """Texts that run together, by their places, and their tokens; those of like length, to pad little."""
+    def _runs(self, texts: Sequence[str], *outputs: str) -> Iterator[tuple[list[int], list[Encoding], list[Floats]]]:
+        """Texts that run together, by their places, with their tokens and outputs; those of like length, to pad little.
+
+        Where none of several runs is longer than a core's share of all, each core makes whole runs by itself: threads
+        within a run wait for each other at every operator. That changes no bit.
+        """
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for start in range(0, len(order), WINDOW):
             window = order[start : start + WINDOW]
             encodings = self._tokenise([texts[i] for i in window])
-            for batch in _batches([len(encoding) for encoding in encodings]):
-                yield [window[i] for i in batch], [encodings[i] for i in batch]
+            lengths = [len(encoding) for encoding in encodings]
+            batches = list(_batches(lengths))
+            sizes = [len(batch) * lengths[batch[0]] for batch in batches]
+            run = partial(self._run_batch, encodings, outputs)
+            if self._several and len(batches) > 1 and max(sizes) * cores.count() <= sum(sizes):
+                found = cores.threads().map(partial(run, self._session_beside()), batches)
+            else:
+                found = map(partial(run, self._session), batches)
+            for batch, values in zip(batches, found, strict=True):
+                yield [window[i] for i in batch], [encodings[i] for i in batch], values
+
+    def _run_batch(
+        self, encodings: Sequence[Encoding], outputs: Sequence[str], session: Any, batch: Sequence[int]
+    ) -> list[Floats]:
+        return self._run([encodings[i] for i in batch], *outputs, session=session)
+
+    def _session_beside(self) -> Any:
+        with self._opening:
+            if self._beside is None:
+                self._beside = self._open_session(1)
+            return self._beside
 
     def _tokenise(self, texts: list[str]) -> list[Encoding]:
         limit = self.manifest.max_length * CHARACTERS
@@ -143,7 +175,7 @@ class OnnxEncoder:
                 encodings[place] = self._tokenizer.encode(text)
         return encodings
 
-    def _run(self, encodings: Sequence[Encoding], *outputs: str) -> list[NDArray[np.float32]]:
+    def _run(self, encodings: Sequence[Encoding], *outputs: str, session: Any = None) -> list[Floats]:
         shape = (len(encodings), max(len(encoding) for encoding in encodings))
         ids = np.full(shape, self.manifest.pad_id, dtype=np.int64)  # (b, length)
         mask = np.zeros(shape, dtype=np.int64)
@@ -151,7 +183,7 @@ class OnnxEncoder:
             ids[row, : len(encoding)] = encoding.ids
             mask[row, : len(encoding)] = 1
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros(shape, dtype=np.int64)}
-        found: list[NDArray[np.float32]] = self._session.run(outputs, {name: feed[name] for name in self._inputs})
+        found: list[Floats] = (session or self._session).run(outputs, {name: feed[name] for name in self._inputs})
         return found
 
     def _opened(self, threads: int) -> tuple[Tokenizer, Any]:
@@ -200,16 +232,17 @@ def _head(text: str, limit: int) -> str:
 
 
 def _batches(lengths: list[int]) -> Iterator[list[int]]:
-    """Places of texts, longest first, cut so that rows times longest stays within BUDGET.
+    """Places of texts, longest first, cut so that rows times longest stays within BUDGET, or their share of few.
 
     A text much shorter than the longest begins a batch of its own where there is enough without it: the few queries of
     one document have all lengths, and together they would be half padding.
     """
     batch: list[int] = []
+    budget = min(BUDGET, max(ENOUGH, sum(lengths) // SHARES))
     for place in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         longest = lengths[batch[0]] if batch else 0
         enough = len(batch) * longest >= ENOUGH and lengths[place] < ALIKE * longest
-        if batch and (enough or (len(batch) + 1) * longest > BUDGET):
+        if batch and (enough or (len(batch) + 1) * longest > budget):
             yield batch
             batch = []
         batch.append(place)
