@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,20 @@ def test_many_texts_are_embedded_on_every_core_and_a_long_one_by_all_together(
     wide.encode(["the mountain is deep " * 12, "a river"])
     OnnxEncoder(encoder.folder, threads=1).encode(["the mountain is deep"] * 400)
     assert set(four_cores) == {here}
+
+
+@pytest.mark.parametrize("change", ["gone", "another"])
+def test_an_encoder_stays_what_it_was_when_its_files_do_not(
+    encoder: OnnxEncoder, four_cores: list[str], tmp_path: Path, change: str
+) -> None:
+    texts, folder = ["the mountain is deep"] * 400, Path(shutil.copytree(encoder.folder, tmp_path / "model"))
+    opened = OnnxEncoder(folder)
+    if change == "another":
+        (copied := tmp_path / "graph").write_bytes((folder / "model.onnx").read_bytes()[::-1])
+        copied.replace(folder / "model.onnx")
+    else:
+        shutil.rmtree(folder)
+    assert opened.encode(texts).tolist() == encoder.encode(texts).tolist()
 
 
 def test_what_interrupts_a_long_encoding_ends_it(encoder: OnnxEncoder, four_cores: list[str]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
 from incdsi import cores
-from incdsi.errors import InvalidFile
+from incdsi.errors import IncDSIError, InvalidFile
 from incdsi.progress import Progress
 from incdsi.text.encoders.manifest import GRAPH, STATES, TOKENIZER, read_manifest, require_sound
 from incdsi.text.encoders.protocol import Encoder, WithPrompt
@@ -34,7 +34,7 @@ class OnnxEncoder:
     """A frozen encoder from a `model/` folder; safe to call from several threads."""
 
     def __init__(self, folder: str | Path, *, threads: int = 0) -> None:
-        """Open the folder; `threads` 0 lets onnxruntime take the physical cores.
+        """Open the folder; `threads` 0 takes all cores: many within a run, or a run on each.
 
         Raises ModelNotFound without the files, InvalidFile when one of them is damaged.
         """
@@ -162,9 +162,14 @@ class OnnxEncoder:
         return self._run([encodings[i] for i in batch], *outputs, session=session)
 
     def _session_beside(self) -> Any:
+        """A session of one thread; where the files are no longer those that were opened, the one there is."""
         with self._opening:
             if self._beside is None:
-                self._beside = self._open_session(1)
+                try:
+                    require_sound(self.folder, self.manifest)
+                    self._beside = self._open_session(1)
+                except IncDSIError:
+                    self._beside = self._session
             return self._beside
 
     def _tokenise(self, texts: list[str]) -> list[Encoding]:
