@@ -1,4 +1,4 @@
-"""Sets that nothing here was tuned on, made of packages: WordNet's definitions, emoji, and Python's documentation.
+"""Three more sets of questions, made of packages: WordNet's definitions, emoji, and Python's documentation.
 
     python -m benchmarks.elsewhere --out sets
     python -m benchmarks.no_harm --sets sets/wordnet sets/emoji sets/pydoc --some
