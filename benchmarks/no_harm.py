@@ -127,6 +127,9 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, metavar="N", help="a drawn set of so many documents; all by default")
     arguments = parser.parse_args()
+    for given in arguments.sets:
+        if given not in SETS and not Path(given).is_dir():
+            parser.error(f"there is no set {given!r}; choose from {', '.join(SETS)}, or name a folder such as theirs")
     found: dict[str, Result] = {}
     for given in arguments.sets:
         data, name = real_data(str(Path(given).resolve()) if Path(given).is_dir() else given), Path(given).name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from incdsi import cores
 from incdsi.text.encoders import encode_each
 from incdsi.text.encoders.convert import write_onnx
+from incdsi.text.encoders.fetch import installed_model
 from incdsi.text.encoders.onnx_encoder import OnnxEncoder
 from incdsi.text.encoders.sentence_model import read_sentence_model
 from incdsi.text.encoders.states import Alone, pooled
@@ -90,6 +92,19 @@ def test_many_texts_are_embedded_on_every_core_and_a_long_one_by_all_together(
     assert set(four_cores) == {here}
 
 
+def test_how_many_threads_a_run_has_changes_no_bit(tmp_path: Path) -> None:
+    """The runtime's own mean over tokens is added up otherwise by more threads than there are texts; seen at 384."""
+    installed = installed_model()
+    if installed is None:
+        pytest.skip("the default encoder's package is not installed")
+    model = read_sentence_model(installed)
+    write_onnx(model, model.fingerprint, tmp_path, link=True)
+    one, several = OnnxEncoder(tmp_path, threads=1), OnnxEncoder(tmp_path, threads=4)
+    for count in (1, 2, 3):
+        texts = [f"how deep is the river in {1966 + place}?" for place in range(count)]  # one run
+        assert several.encode(texts).tolist() == one.encode(texts).tolist()
+
+
 @pytest.mark.parametrize("change", ["gone", "another"])
 def test_an_encoder_stays_what_it_was_when_its_files_do_not(
     encoder: OnnxEncoder, four_cores: list[str], tmp_path: Path, change: str
@@ -104,14 +119,29 @@ def test_an_encoder_stays_what_it_was_when_its_files_do_not(
     assert opened.encode(texts).tolist() == encoder.encode(texts).tolist()
 
 
-def test_what_interrupts_a_long_encoding_ends_it(encoder: OnnxEncoder, four_cores: list[str]) -> None:
-    def interrupted(done: int, total: int) -> None:
+def test_what_interrupts_a_long_encoding_ends_it(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first run, which has the longest text, ends before the interrupt; others in its window never begin."""
+    interrupted, begun = threading.Event(), list[int]()
+    texts = ["the mountain is deep deep", *["the mountain is deep"] * 4000]
+    longest, run = len(encoder._tokenise(texts[:1])[0]), OnnxEncoder._run
+
+    def held(self: OnnxEncoder, encodings: Sequence[Any], *outputs: str, **more: Any) -> list[np.ndarray]:
+        begun.append(len(encodings))
+        assert len(encodings[0]) == longest or interrupted.wait(60)
+        return run(self, encodings, *outputs, **more)
+
+    def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(cores, "count", lambda: 4)
+    monkeypatch.setattr(OnnxEncoder, "_run", held)
     with pytest.raises(KeyboardInterrupt):
-        OnnxEncoder(encoder.folder).encode(["the mountain is deep"] * 4000, interrupted)
-    cores.threads().submit(int).result()
-    assert len(four_cores) < 30  # of some fifty runs in the first window
+        OnnxEncoder(encoder.folder).encode(texts, interrupt)
+    interrupted.set()
+    threads = cores.threads()
+    for waited in [threads.submit(int) for _ in range(100)]:
+        waited.result()
+    assert len(begun) <= 1 + threads._max_workers
 
 
 def test_an_encoder_without_token_states_embeds_one_by_one(encoder: OnnxEncoder) -> None:

@@ -92,8 +92,9 @@ class OnnxEncoder:
         """
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         done = 0
-        for places, _, (vectors,) in self._runs([prompt + text for text in texts], self._outputs[0]):
-            out[places] = vectors
+        output = STATES if self.has_states else self._outputs[0]
+        for places, encodings, (values,) in self._runs([prompt + text for text in texts], output):
+            out[places] = self._pooled(encodings, values) if self.has_states else values
             done += len(places)
             if progress is not None:
                 progress(done, len(texts))
@@ -109,9 +110,8 @@ class OnnxEncoder:
         out = np.empty((len(texts), self.dimension), dtype=np.float32)
         found: list[list[Floats | None]] = [[] for _ in texts]
         prompt = self.manifest.prompt
-        both = self._outputs[0], STATES
-        for places, encodings, (vectors, states) in self._runs([prompt + text for text in texts], *both):
-            out[places] = vectors
+        for places, encodings, (states,) in self._runs([prompt + text for text in texts], STATES):
+            out[places] = self._pooled(encodings, states)
             for place, encoding, own in zip(places, encodings, states, strict=True):
                 for start, stop in parts[place]:
                     tokens = tokens_of(encoding, start + len(prompt), stop + len(prompt))
@@ -139,7 +139,7 @@ class OnnxEncoder:
         """Texts that run together, by their places, with their tokens and outputs; those of like length, to pad little.
 
         Where none of several runs is longer than a core's share of all, each core makes whole runs by itself: threads
-        within a run wait for each other at every operator. That changes no bit.
+        within a run wait for each other at every operator. That changes no bit of token states.
         """
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for start in range(0, len(order), WINDOW):
@@ -155,6 +155,11 @@ class OnnxEncoder:
                 found = map(partial(run, self._session), batches)
             for batch, values in zip(batches, found, strict=True):
                 yield [window[i] for i in batch], [encodings[i] for i in batch], values
+
+    def _pooled(self, encodings: Sequence[Encoding], states: Floats) -> list[Floats]:
+        """By numpy: the runtime adds up in an order that depends on how many threads it has."""
+        normalise = self.manifest.normalise
+        return [pooled(own[: len(one)], normalise) for one, own in zip(encodings, states, strict=True)]
 
     def _run_batch(
         self, encodings: Sequence[Encoding], outputs: Sequence[str], session: Any, batch: Sequence[int]
